@@ -1,0 +1,38 @@
+# The commands of the project. `make help` lists them.
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+SOURCES = git ls-files -co --exclude-standard '*.h' '*.cc'
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test soak format lint clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: build  ## reproduce the paper's bandit figure, with progress, and say where the picture is
+	build/uper reproduce bandit --out results/bandit
+
+build: setup  ## build the program: build/uper
+	@cmake --preset release --log-level=WARNING -DUPER_TESTS=OFF >/dev/null
+	@cmake --build --preset release
+	@ln -sfn release/uper build/uper
+
+test: setup  ## every test: release, sanitizers, format, layers, Python
+	@python tools/run_tests.py
+
+soak: setup  ## the long campaigns (hours)
+	@python tools/run_tests.py --soak
+
+setup:  ## install what is missing (system packages, .venv)
+	@tools/setup.sh
+
+format: setup  ## clang-format all sources in place
+	@$(SOURCES) | xargs clang-format -i
+
+lint: setup  ## clang-tidy over all sources, and the layer check
+	@python tools/check_layers.py
+	@cmake --preset dev --log-level=WARNING >/dev/null
+	@git ls-files '*.cc' | xargs -P 2 -n 4 clang-tidy -p build/dev --quiet
+
+clean:  ## remove what was built (keeps .venv and results)
+	rm -rf build

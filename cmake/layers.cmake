@@ -1,0 +1,55 @@
+# Flags shared by every target of ours, and uper_layer(): one library and one test program a layer.
+
+add_library(uper_flags INTERFACE)
+target_compile_options(uper_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+  -Wno-missing-field-initializers  # designated initialisers leave the rest at their defaults
+  # A fused multiply-add that the compiler chooses would change results between instruction sets.
+  -ffp-contract=off
+  # Nobody reads errno or floating-point flags; results stay the same, loops become vectors.
+  -fno-math-errno -fno-trapping-math
+  $<$<BOOL:${UPER_WERROR}>:-Werror>)
+target_include_directories(uper_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+if(UPER_SANITIZE)
+  target_compile_options(uper_flags INTERFACE
+    -fsanitize=${UPER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(uper_flags INTERFACE -fsanitize=${UPER_SANITIZE})
+endif()
+
+if(UPER_TESTS)
+  enable_testing()
+  find_package(GTest CONFIG REQUIRED)
+  include(GoogleTest)
+endif()
+
+# uper_tests(<name> <target> <files...>): one test program; every TEST in it is a ctest test.
+function(uper_tests name target)
+  if(NOT UPER_TESTS OR NOT ARGN)
+    return()
+  endif()
+  add_executable(${name}_test ${ARGN})
+  target_link_libraries(${name}_test PRIVATE ${target} GTest::gtest_main)
+  gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST
+    PROPERTIES TIMEOUT 300)
+endfunction()
+
+# uper_layer(<name> <folder> [DEPENDS <layers...>] [LIBRARIES <targets...>]): all .cc files below
+# the folder; files named *_test.cc become the layer's test program, so no test can be forgotten.
+function(uper_layer name folder)
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "DEPENDS;LIBRARIES")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(TRANSFORM ARG_DEPENDS PREPEND uper_)
+  if(sources)
+    add_library(uper_${name} STATIC ${sources})
+    target_link_libraries(uper_${name} PUBLIC uper_flags Threads::Threads ${ARG_DEPENDS}
+      ${ARG_LIBRARIES})
+  else()  # headers only
+    add_library(uper_${name} INTERFACE)
+    target_link_libraries(uper_${name} INTERFACE uper_flags Threads::Threads ${ARG_DEPENDS}
+      ${ARG_LIBRARIES})
+  endif()
+  uper_tests(${name} uper_${name} ${tests})
+endfunction()

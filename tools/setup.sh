@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Installs what is missing: system packages (apt, as root or through sudo) and a private .venv.
+# Idempotent; says what it does; does nothing when everything is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Names that exist in Debian 12 and Ubuntu 24.04 alike.
+packages=(
+  build-essential git pkg-config python3 python3-venv
+  libcli11-dev libfmt-dev nlohmann-json3-dev
+  libgtest-dev librapidcheck-dev
+)
+
+missing_packages() {
+  local package
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || echo "$package"
+  done
+}
+
+install_packages() {
+  local missing
+  if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    echo "setup: this system has no apt. Install the equivalents of: ${packages[*]}" >&2
+    echo "setup: (going on; the build will tell what is missing)" >&2
+    return
+  fi
+  mapfile -t missing < <(missing_packages)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null && [ ! -t 0 ]; then
+      echo "setup: system packages are missing and this user cannot install them. Run:" >&2
+      echo "    sudo apt-get install -y ${missing[*]}" >&2
+      exit 1
+    fi
+    as_root=(sudo)
+  fi
+  echo "setup: installing ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+install_python_packages() {
+  local wanted stamp=.venv/.requirements.sha256
+  wanted=$(sha256sum requirements.txt)
+  if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
+  echo "setup: Python packages of requirements.txt into .venv"
+  [ -x .venv/bin/python ] || python3 -m venv .venv
+  .venv/bin/python -m pip install -q --disable-pip-version-check -r requirements.txt
+  echo "$wanted" >"$stamp"
+}
+
+install_packages
+install_python_packages
