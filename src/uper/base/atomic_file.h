@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace uper {
+
+// Creates the folder with its parents. Throws Error(kUsage) when that is impossible or nothing can
+// be written there, Error(kResources) when the disk is full.
+void CreateWritableFolder(const std::filesystem::path& folder);
+
+// A file that appears under its name only when it is complete. Everything is written to a temporary
+// name beside it; Commit() flushes to the disk and renames. Without Commit() the destructor removes
+// the temporary file and a former file of that name stays as it was. Write errors throw: a full
+// disk is Error(kResources), anything else Error(kUsage). Not thread-safe.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void Write(std::string_view bytes);
+  void Commit();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  void FlushBuffer();
+
+  const std::filesystem::path path_;
+  const std::filesystem::path temporary_;
+  int descriptor_ = -1;
+  std::string buffer_;  // not yet handed to the system
+};
+
+// The whole file in one go.
+void WriteFileAtomically(const std::filesystem::path& path, std::string_view content);
+
+}  // namespace uper
