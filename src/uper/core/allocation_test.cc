@@ -1,0 +1,67 @@
+// What a training step calls must not allocate: counts every use of operator new in this program.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "uper/core/categorical.h"
+#include "uper/core/importance_weights.h"
+#include "uper/core/priority.h"
+#include "uper/core/quantile.h"
+#include "uper/core/uncertainty.h"
+
+namespace {
+std::atomic<long> allocations{0};
+}  // namespace
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace uper {
+namespace {
+
+template <typename Function>
+long AllocationsOf(Function function) {
+  const long before = allocations;
+  function();
+  return allocations - before;
+}
+
+TEST(AllocationTest, TheCounterCounts) {
+  EXPECT_GE(AllocationsOf([] { std::vector<int>(100).front() = 1; }), 1);
+}
+
+TEST(AllocationTest, CoreFunctionsAllocateNothing) {
+  const std::vector<float> theta(80 * 201, 0.5f);
+  const std::vector<float> atoms(51, 1.0f / 51);
+  const std::vector<double> probabilities(32, 0.01);
+  std::vector<float> weights(32);
+  std::vector<float> gradient(201);
+  std::vector<float> projected(51);
+  QuantileHuberSorter<float> sorter(201);
+  const std::span<const float> row(theta.data(), 201);
+  EXPECT_EQ(
+      AllocationsOf([&] {
+        const Uncertainty u = DecomposeTargetQuantiles<float>(theta, theta, {80, 201}, 1, 0.99);
+        ComputePriority(PriorityRule::kInfoGainDelta, {.uncertainty = u}, {});
+        DecomposeScalarTarget<float>(theta, {80, 201}, 1);
+        sorter.Loss(row, row, 1, gradient);
+        ImportanceWeights(probabilities, 1000, 0.4, WeightNormalization::kBatchMax, 0, weights);
+        ProjectCategorical<float>({}, atoms, 1, 0.99, projected);
+        CategoricalQuantiles<float>({}, atoms, gradient);
+        DecomposeCategoricalVariance<float>({}, atoms, 1, 0);
+        DecomposeCategoricalProducts<float>({}, atoms, 1, 0);
+      }),
+      0);
+}
+
+}  // namespace
+}  // namespace uper

@@ -1,0 +1,24 @@
+#pragma once
+
+namespace uper {
+
+// Constant at `from` until `start`, then linear to `to`, which is reached at `end` and kept.
+// Units are the caller's (frames, transitions). With start == end it is a step at that point.
+struct LinearSchedule {
+  double from = 0;
+  double to = 0;
+  double start = 0;
+  double end = 0;
+
+  double At(double t) const;
+};
+
+// initial * 2^(-t / half_life): the learning rate of the paper's bandit.
+struct HalvingSchedule {
+  double initial = 0;
+  double half_life = 1;
+
+  double At(double t) const;
+};
+
+}  // namespace uper
