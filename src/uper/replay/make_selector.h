@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "uper/replay/selector.h"
+
+namespace uper {
+
+enum class SelectorKind {
+  kProportional,  // by priority^exponent
+  kRank,          // by rank^-exponent
+  kUniform,       // priorities are kept but ignored
+};
+
+std::unique_ptr<Selector> MakeSelector(SelectorKind kind, std::size_t capacity,
+                                       const SelectorOptions& options);
+
+}  // namespace uper

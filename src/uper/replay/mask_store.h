@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "uper/base/random.h"
+
+namespace uper {
+
+struct MaskStoreOptions {
+  std::size_t members = 1;  // of the ensemble, 1..64
+  double probability = 1;   // that a member learns from a transition, in [0, 1]
+
+  // Throws Error(kUsage) naming the field that is out of range.
+  void Validate() const;
+};
+
+struct MaskStoreState {
+  std::uint64_t first_id = 0;
+  std::vector<std::uint8_t> rows;  // packed masks in order of ids
+  std::uint64_t stream_position = 0;
+};
+
+// Bootstrap masks: which members of an ensemble learn from which transition. Bit k of a mask is
+// member k, Bernoulli(probability) (to 2^-32), drawn once at insertion from a stream of their own.
+// Every mask takes exactly `members` words of the stream, so it depends on seed and id alone when
+// every id gets one. Packed into ceil(members / 8) bytes. O(members) a mask. Not thread-safe.
+class MaskStore {
+ public:
+  MaskStore(std::size_t capacity, const MaskStoreOptions& options, RandomStream stream);
+
+  std::size_t members() const { return options_.members; }
+  std::size_t bytes_per_mask() const { return (options_.members + 7) / 8; }
+
+  // Draws the mask of a new id into slot id % capacity.
+  void Draw(std::uint64_t id);
+  std::uint64_t Get(std::uint64_t id) const;
+
+  // Of the ids in [first, next), at most capacity of them.
+  MaskStoreState GetState(std::uint64_t first, std::uint64_t next) const;
+  // Throws Error(kCorrupt) and changes nothing if the rows are not those of [first, next).
+  void SetState(const MaskStoreState& state, std::uint64_t first, std::uint64_t next);
+  // Throws Error(kInternal) if a mask has bits beyond the last member. O(capacity).
+  void CheckValid() const;
+
+  static std::size_t MemoryBytes(std::size_t capacity, const MaskStoreOptions& options) {
+    return capacity * ((options.members + 7) / 8);
+  }
+
+ private:
+  MaskStoreOptions options_;
+  std::size_t capacity_;
+  std::uint64_t threshold_;  // a word below it gives a 1
+  RandomStream stream_;
+  std::vector<std::uint8_t> bytes_;  // little-endian masks by slot
+};
+
+}  // namespace uper

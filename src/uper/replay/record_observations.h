@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "uper/replay/record_storage.h"
+
+namespace uper {
+
+struct RecordObservationsState {
+  std::uint64_t first_id = 0;
+  std::vector<std::byte> rows;  // s_tm1 and s_t of each id, in order of ids
+};
+
+// Observations of transitions as plain bytes, s_tm1 and s_t both stored whole: right for vectors
+// and small pictures. One of the two `Observations` of TransitionReplay (the other is FrameStore).
+// Not thread-safe.
+class RecordObservations {
+ public:
+  using Observation = std::vector<std::byte>;
+  using State = RecordObservationsState;
+
+  // REQUIRES: capacity >= 1, observation_bytes >= 1.
+  RecordObservations(std::size_t capacity, std::size_t observation_bytes);
+
+  std::size_t capacity() const { return records_.capacity(); }
+  std::size_t observation_bytes() const { return records_.record_bytes() / 2; }
+  // Ids below this are lost for other reasons than being overwritten in the ring: none here.
+  std::uint64_t first_valid_id() const { return 0; }
+
+  // Throws and changes nothing if a size is wrong.
+  void Put(std::uint64_t id, const Observation& s_tm1, const Observation& s_t);
+  // REQUIRES: both outputs have observation_bytes().
+  void Gather(std::uint64_t id, std::span<std::byte> s_tm1, std::span<std::byte> s_t) const;
+
+  // Of the ids in [first, next).
+  State GetState(std::uint64_t first, std::uint64_t next) const;
+  // Throws Error(kCorrupt) and changes nothing if the rows are not those of [first, next).
+  void SetState(const State& state, std::uint64_t first, std::uint64_t next);
+  void CheckValid() const {}
+
+ private:
+  RecordStorage records_;
+};
+
+// The bytes of an array of plain numbers, as an observation.
+template <typename Number>
+RecordObservations::Observation BytesOf(std::span<const Number> values) {
+  const auto bytes = std::as_bytes(values);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace uper

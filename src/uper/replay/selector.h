@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "uper/base/random.h"
+
+namespace uper {
+
+struct SelectorOptions {
+  double priority_exponent = 0.6;  // alpha in [0, 4]; 0: every item of positive priority alike
+  double uniform_mix = 1e-3;       // share of uniform draws, in [0, 1]
+  bool stratified = false;         // one draw in each of `batch` equal parts of [0, 1)
+
+  // Throws Error(kUsage) naming the field that is out of range.
+  void Validate() const;
+};
+
+// One draw: a slot and its exact probability at that moment.
+struct Draw {
+  std::uint32_t slot = 0;
+  double probability = 0;
+};
+
+// Everything a selector must be given back to draw the same.
+struct SelectorState {
+  std::size_t capacity = 0;
+  std::size_t first_slot = 0;     // of the oldest item
+  std::vector<float> priorities;  // oldest first
+  double priority_exponent = 0;
+};
+
+// Chooses slots by priority and knows nothing of the data in them. The filled slots are a ring: new
+// items go behind the newest (and replace the oldest when all slots are filled), removal takes the
+// oldest. Each item has a raw priority; what probability that gives is up to the subclass through
+// its *masses*:
+//   P(i) = (1 - uniform_mix) * mass_i / sum of masses + uniform_mix / size.
+// An item of priority 0 has mass 0 for every exponent. When no item has mass all draws are uniform.
+//
+// One number u in [0, 1) decides one draw: u < uniform_mix picks uniformly by u / uniform_mix, the
+// rest by mass at (u - uniform_mix) / (1 - uniform_mix).
+//
+// Costs are O(log capacity) an item unless said otherwise. All arrays have their full size from
+// construction on. Not thread-safe. A subclass implements the protected part: masses only, so that
+// ring, mixing and probabilities exist once.
+class Selector {
+ public:
+  virtual ~Selector() = default;
+  Selector(const Selector&) = delete;
+  Selector& operator=(const Selector&) = delete;
+
+  std::size_t capacity() const { return priorities_.size(); }
+  std::size_t size() const { return size_; }
+  std::size_t first_slot() const { return first_slot_; }
+  float priority(std::size_t slot) const { return priorities_[slot]; }
+  const SelectorOptions& options() const { return options_; }
+
+  // Priorities handed in must satisfy IsStoredPriority; a batch with another one is refused whole.
+
+  // Adds an item behind the newest, in the oldest one's place if the ring is full; returns its
+  // slot.
+  std::uint32_t Append(float priority);
+  // REQUIRES: count <= size().
+  void RemoveOldest(std::size_t count);
+  // Where a slot is named twice the last wins. REQUIRES: filled slots.
+  void SetPriorities(std::span<const std::uint32_t> slots, std::span<const float> priorities);
+  // Re-derives all masses, O(n): the same as a selector made with that exponent.
+  void SetExponent(double priority_exponent);
+
+  // Draws with replacement, one random number each; stratified if the options say so. Returns how
+  // many draws were uniform because nothing had mass. REQUIRES: size() > 0.
+  std::size_t Sample(RandomStream& stream, std::span<Draw> draws);
+  // The same with given numbers, each in [0, 1), and no stratification.
+  std::size_t SampleAt(std::span<const double> uniforms, std::span<Draw> draws) const;
+
+  // REQUIRES: a filled slot.
+  double Probability(std::size_t slot) const;
+  // Smallest positive probability of any item, O(1); a subclass may need O(n) at the first call and
+  // some time in every later update. REQUIRES: size() > 0.
+  double SmallestProbability();
+
+  SelectorState GetState() const;
+  // Throws Error(kCorrupt) and changes nothing if the state does not fit.
+  void SetState(const SelectorState& state);
+  // Throws Error(kInternal) with the reason if an invariant is broken. O(n log n).
+  void CheckValid() const;
+
+ protected:
+  Selector(std::size_t capacity, const SelectorOptions& options);
+
+  // Stores the priorities through ExchangePriority, in order, and brings the masses up to date.
+  virtual void Update(std::span<const std::uint32_t> slots, std::span<const float> priorities) = 0;
+  // Derives all masses afresh from priority() and the exponent.
+  virtual void Rebuild() = 0;
+  virtual double TotalMass() const = 0;
+  virtual double Mass(std::size_t slot) const = 0;
+  // The slots at these fractions (in [0, 1], 1 by rounding only) of the total mass, with their
+  // masses, all positive. Called with TotalMass() > 0 only.
+  virtual void Find(std::span<const double> fractions, std::span<std::uint32_t> slots,
+                    std::span<double> masses) const = 0;
+  // Smallest positive mass. Called with TotalMass() > 0 only.
+  virtual double SmallestMass() = 0;
+  virtual void CheckMasses() const = 0;
+
+  // Sets the raw priority and returns the former one.
+  float ExchangePriority(std::size_t slot, float priority);
+  std::size_t positive_count() const { return positive_count_; }
+  double exponent() const { return options_.priority_exponent; }
+  void PrefetchPriority(std::size_t slot) const { __builtin_prefetch(&priorities_[slot], 1); }
+
+ private:
+  void SampleChunk(std::span<const double> uniforms, std::span<Draw> draws) const;
+  std::uint32_t UniformSlot(double fraction) const;
+  std::size_t SlotAt(std::size_t age_rank) const;
+  double Mixed(double mass, double total) const;
+  bool IsFilled(std::size_t slot) const;
+
+  SelectorOptions options_;
+  std::vector<float> priorities_;  // by slot; 0 where nothing is stored
+  std::size_t first_slot_ = 0;
+  std::size_t size_ = 0;
+  std::size_t positive_count_ = 0;  // items of positive priority
+  std::vector<double> uniforms_;    // of the batch being drawn
+};
+
+}  // namespace uper

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+namespace uper {
+
+// One or several environment steps as the learner sees them:
+//   target = r_t + discount_t * V(s_t).
+// An observation is whatever names it to its storage: bytes, or the frames of a stack.
+template <typename Observation>
+struct Transition {
+  Observation s_tm1;
+  std::int32_t a_tm1 = 0;
+  double r_t = 0;
+  double discount_t = 0;
+  Observation s_t;
+
+  bool operator==(const Transition&) const = default;
+};
+
+}  // namespace uper

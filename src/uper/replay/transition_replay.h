@@ -1,0 +1,120 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "uper/base/random.h"
+#include "uper/replay/frame_store.h"
+#include "uper/replay/mask_store.h"
+#include "uper/replay/record_observations.h"
+#include "uper/replay/record_storage.h"
+#include "uper/replay/replay_batch.h"
+#include "uper/replay/replay_buffer.h"
+#include "uper/replay/transition.h"
+
+namespace uper {
+
+struct TransitionReplayOptions {
+  ReplayBufferOptions buffer;
+  MaskStoreOptions masks;
+};
+
+// The random streams of a replay memory, by what they are for.
+struct ReplayStreams {
+  explicit ReplayStreams(std::uint64_t seed)
+      : draws(seed, "replay draws"), masks(seed, "bootstrap masks") {}
+
+  RandomStream draws;
+  RandomStream masks;
+};
+
+// What is stored beside the observations.
+struct StepColumns {
+  std::int32_t a_tm1 = 0;
+  float r_t = 0;
+  float discount_t = 0;
+};
+
+// The replay memory a trainer uses: a replay buffer (which transitions live, how likely each is
+// drawn) joined with the storages of their content. `Observations` is RecordObservations (bytes
+// stored whole) or FrameStore (stacked frames, each kept once).
+//
+// Rows never change once written and are found by id, so a saved range of ids is immutable; only
+// priorities change. Not thread-safe: see shared_replay.h.
+template <typename Observations>
+class TransitionReplay {
+ public:
+  using Observation = typename Observations::Observation;
+
+  struct State {
+    ReplayBufferState buffer;
+    std::vector<StepColumns> columns;  // of the live ids, in order
+    MaskStoreState masks;
+    typename Observations::State observations;
+  };
+
+  // REQUIRES: observations.capacity() == options.buffer.capacity.
+  TransitionReplay(const TransitionReplayOptions& options, Observations observations,
+                   const ReplayStreams& streams);
+
+  // Ids, priorities, counters.
+  const ReplayBuffer& buffer() const { return buffer_; }
+  const Observations& observations() const { return observations_; }
+  std::size_t size() const { return buffer_.size(); }
+  std::size_t observation_bytes() const { return observations_.observation_bytes(); }
+  ReplayBatch MakeBatch(std::size_t batch) const { return {batch, observation_bytes()}; }
+
+  // Keeps a picture that later transitions name by the returned frame id. May evict the oldest
+  // transitions, which used the frame in whose place it goes.
+  std::uint64_t AddFrame(std::span<const std::uint8_t> pixels)
+    requires std::same_as<Observations, FrameStore>
+  {
+    const std::uint64_t frame = observations_.AddFrame(pixels);
+    buffer_.EvictBefore(observations_.first_valid_id());
+    return frame;
+  }
+
+  // Stores a transition with the largest priority, or with a given one (ReplayBuffer's rules), and
+  // returns its id. If it throws nothing was added.
+  std::uint64_t Add(const Transition<Observation>& transition);
+  std::uint64_t Add(const Transition<Observation>& transition, double priority);
+
+  // Fills the view with one draw an entry. REQUIRES: size() > 0, spans of matching length.
+  void Sample(const WeightOptions& options, const BatchView& out);
+  // One transition by id, as entry `row` of the view. REQUIRES: buffer().Contains(id).
+  void Gather(std::uint64_t id, std::size_t row, const BatchView& out) const;
+
+  UpdateCounts SetPriorities(std::span<const std::uint64_t> ids,
+                             std::span<const double> priorities) {
+    return buffer_.SetPriorities(ids, priorities);
+  }
+  void SetPriorityExponent(double exponent) { buffer_.SetPriorityExponent(exponent); }
+
+  State GetState() const;
+  // Throws Error(kCorrupt) if the state does not fit; the memory is then not to be used further.
+  void SetState(const State& state);
+  void CheckValid() const;
+
+ private:
+  void PutRow(std::uint64_t id, const Transition<Observation>& transition);
+
+  ReplayBuffer buffer_;
+  Observations observations_;
+  TypedStorage<StepColumns> columns_;
+  MaskStore masks_;
+};
+
+extern template class TransitionReplay<RecordObservations>;
+extern template class TransitionReplay<FrameStore>;
+
+using RecordReplay = TransitionReplay<RecordObservations>;
+using FrameReplay = TransitionReplay<FrameStore>;
+
+// What a FrameReplay with a proportional selector will allocate.
+std::size_t FrameReplayMemoryBytes(const TransitionReplayOptions& options,
+                                   const FrameStoreOptions& frames);
+
+}  // namespace uper
