@@ -1,0 +1,20 @@
+#include "experiments/bandit/figures.h"
+#include "experiments/bias/bias_entropy_figure.h"
+#include "experiments/bias/bias_error_figure.h"
+#include "experiments/direct_variance/direct_variance_figure.h"
+#include "experiments/framework/figure.h"
+#include "experiments/gridworld/gridworld.h"
+#include "experiments/phase/phase_figure.h"
+#include "experiments/posterior/posterior_figure.h"
+
+namespace uper::experiments {
+
+const std::vector<Figure>& AllFigures() {
+  static const std::vector<Figure> figures = {
+      BanditFigure(),    BanditSchemesFigure(), BanditShiftedFigure(), BanditUncertaintyFigure(),
+      GridworldFigure(), PosteriorFigure(),     BiasEntropyFigure(),   BiasErrorFigure(),
+      PhaseFigure(),     DirectVarianceFigure()};
+  return figures;
+}
+
+}  // namespace uper::experiments
