@@ -1,0 +1,36 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/uper/commands.h"
+#include "apps/uper/exit_code.h"
+#include "experiments/framework/figure.h"
+#include "uper/core/priority.h"
+
+namespace uper {
+namespace {
+
+std::vector<std::string> Names(const std::string& what) {
+  if (what == "envs") return {"bandit/conal", "bandit/shifted", "grid/noisy"};
+  std::vector<std::string> names;
+  if (what == "figures") {
+    for (const auto& figure : experiments::AllFigures()) names.push_back(figure.id);
+  } else {
+    for (const PriorityRule rule : AllPriorityRules()) names.emplace_back(PriorityRuleName(rule));
+  }
+  return names;
+}
+
+}  // namespace
+
+int List(const ListOptions& options) {
+  const std::vector<std::string> names = Names(options.what);
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::ordered_json{{options.what, names}}.dump());
+  } else {
+    for (const std::string& name : names) fmt::print("{}\n", name);
+  }
+  return kExitDone;
+}
+
+}  // namespace uper

@@ -1,0 +1,43 @@
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "apps/uper/command_line.h"
+#include "apps/uper/exit_code.h"
+#include "uper/base/error.h"
+
+namespace {
+
+uper::StopFlag stop_requested = false;
+
+// The second Ctrl-C ends the program at once.
+void HandleSignal(int signal) {
+  if (stop_requested.exchange(true)) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+}
+
+int Report(const char* message, int exit_code) {
+  std::fprintf(stderr, "uper: %s\n", message);
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, HandleSignal);
+  std::signal(SIGTERM, HandleSignal);
+  std::signal(SIGPIPE, SIG_IGN);  // a write error is reported where it happens
+  std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    return uper::RunCommandLine(argc, argv, stop_requested);
+  } catch (const uper::Error& error) {
+    return Report(error.what(), uper::ExitCodeFor(error.kind()));
+  } catch (const std::bad_alloc&) {
+    return Report("out of memory; use fewer --jobs or smaller sizes", uper::kExitResources);
+  } catch (const std::exception& error) {
+    return Report(error.what(), uper::kExitFailure);
+  }
+}

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+#include "experiments/framework/figure.h"
+
+namespace uper {
+
+// A progress bar with the time left on standard error; plain lines when that is not a terminal.
+// Thread-safe.
+class TerminalProgress : public experiments::ProgressSink {
+ public:
+  explicit TerminalProgress(std::string name);
+  ~TerminalProgress() override;
+
+  void AddTasks(std::size_t tasks) override;
+  void TaskDone() override;
+
+ private:
+  void Draw();
+
+  const std::string name_;
+  const bool terminal_;
+  const std::chrono::steady_clock::time_point start_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::size_t tasks_ = 0;
+  std::size_t done_ = 0;
+  int last_percent_ = -1;
+  std::chrono::steady_clock::time_point last_draw_;
+};
+
+}  // namespace uper
