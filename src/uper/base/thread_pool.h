@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace uper {
+
+// While it lives, denormal results and operands of this thread's float arithmetic are zero (x86:
+// FTZ and DAZ, ARM: FZ; elsewhere nothing). The mode belongs to a thread, and denormal optimiser
+// state makes arithmetic many times slower, so every thread that computes must set it.
+class ScopedFlushDenormals {
+ public:
+  ScopedFlushDenormals();
+  ~ScopedFlushDenormals();
+  ScopedFlushDenormals(const ScopedFlushDenormals&) = delete;
+  ScopedFlushDenormals& operator=(const ScopedFlushDenormals&) = delete;
+
+ private:
+  std::uint64_t saved_;
+};
+
+// A few threads that run the tasks of one call at a time. Made for calls of some microseconds: a
+// call allocates nothing, idle workers spin briefly and then sleep, and a worker that the system
+// has taken off its core holds nobody up unless it has started a task.
+//
+// Each thread begins with its own share of the tasks, neighbouring indices, so that what it wrote
+// in one call is in its cache in the next; a thread that has finished its share takes tasks of
+// others. So which thread runs which task is not fixed, and a task must depend on its index alone;
+// then results are the same for any number of threads. Denormals are flushed to zero in all tasks.
+//
+// Thread safety: one ParallelTasks() at a time, and none from inside a task.
+class ThreadPool {
+ public:
+  // `threads` counts the caller: threads - 1 workers are started. REQUIRES: threads >= 1.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(shares_.size()); }
+
+  // Calls task(index) or task(index, thread) for all 0 <= index < count, with 0 <= thread <
+  // threads() telling apart what runs at the same time (for scratch memory), and returns when all
+  // are done. When tasks throw, those not started are left out and the exception of the lowest
+  // index that threw is rethrown. REQUIRES: 0 <= count < 2^16.
+  template <typename Task>
+  void ParallelTasks(int count, Task&& task) {
+    using Function = std::remove_reference_t<Task>;
+    const auto call = [](const void* function, int index, int thread) {
+      auto& target = *static_cast<Function*>(const_cast<void*>(function));
+      if constexpr (std::is_invocable_v<Function&, int, int>) {
+        target(index, thread);
+      } else {
+        target(index);
+      }
+    };
+    Run(count, call, &task);
+  }
+
+ private:
+  using Call = void (*)(const void* function, int index, int thread);
+
+  void Run(int count, Call call, const void* function);
+  void RunInline(int count, Call call, const void* function);
+  void Publish(int count, Call call, const void* function);
+  void AwaitCompletion(int count);
+  // Runs tasks of the job of that number until none is left to start.
+  void Work(std::uint32_t job, int thread);
+  void WorkOnShare(std::uint32_t job, int share, int thread);
+  void RunOne(int index, int thread, Call call, const void* function);
+  void RecordFailure(int index);
+  void WorkerLoop(int thread);
+  std::uint32_t AwaitJob(std::uint32_t seen_job, int thread);
+
+  // What is left of one thread's share of the tasks: the job's number, the next task to start and
+  // the end of the share, in one word. A task is claimed by raising `next`; the claim fails when
+  // the word belongs to another job by then, so a late worker can never run a task with the data
+  // of another job.
+  struct alignas(64) Share {
+    std::atomic<std::uint64_t> ticket{0};
+  };
+  std::vector<Share> shares_;  // [thread]; its size is constant after construction
+
+  // The job, written before the tickets announce it; atomic because a late worker may read them
+  // while the next job is written (it then claims nothing and does not use them).
+  std::atomic<int> count_{0};
+  std::atomic<Call> call_{nullptr};
+  std::atomic<const void*> function_{nullptr};
+
+  std::atomic<int> done_{0};               // tasks finished in this job
+  std::atomic<bool> caller_waits_{false};  // the caller sleeps on done_
+  std::atomic<std::uint32_t> signal_{0};   // counts jobs; sleeping workers wait on it
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> busy_{false};  // a ParallelTasks() is under way
+
+  std::atomic<bool> failed_{false};
+  std::mutex failure_mutex_;
+  int failed_index_ = 0;        // guarded by failure_mutex_
+  std::exception_ptr failure_;  // guarded by failure_mutex_
+
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace uper
