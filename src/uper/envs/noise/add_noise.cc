@@ -1,0 +1,41 @@
+#include "uper/envs/noise/add_noise.h"
+
+#include "uper/base/random.h"
+#include "uper/envs/noise/action_noise.h"
+#include "uper/envs/noise/noisy_channels.h"
+#include "uper/envs/noise/reward_noise.h"
+#include "uper/envs/noise/time_limit.h"
+
+namespace uper {
+
+std::unique_ptr<Environment> AddNoise(std::unique_ptr<Environment> environment,
+                                      const EnvironmentOptions& options, double default_sticky,
+                                      std::uint64_t seed, std::uint64_t index) {
+  const auto stream = [&](const char* name) { return RandomStream(seed, name, index); };
+  const double sticky = options.sticky < 0 ? default_sticky : options.sticky;
+  if (sticky > 0) {
+    environment = std::make_unique<StickyActions>(
+        std::move(environment), sticky,
+        std::make_unique<StreamGameRandom>(stream("environment: sticky actions")));
+  }
+  if (options.random_action_probability > 0) {
+    environment =
+        std::make_unique<RandomActions>(std::move(environment), options.random_action_probability,
+                                        stream("environment: random actions"));
+  }
+  if (options.time_limit_frames > 0) {
+    environment = std::make_unique<TimeLimit>(std::move(environment), options.time_limit_frames);
+  }
+  if (options.reward_noise_sd > 0 && options.reward_noise_share > 0) {
+    environment = std::make_unique<RewardNoise>(std::move(environment), options.reward_noise_sd,
+                                                options.reward_noise_share,
+                                                stream("environment: reward noise"));
+  }
+  if (options.noisy_channels > 0) {
+    environment = std::make_unique<NoisyChannels>(std::move(environment), options.noisy_channels,
+                                                  stream("environment: noisy channels"));
+  }
+  return environment;
+}
+
+}  // namespace uper

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+
+namespace uper {
+
+// How an environment is played, beside its rules: the table [environment] of a configuration. The
+// defaults are every environment as published, without noise on purpose.
+struct EnvironmentOptions {
+  // Probability that a step repeats the action executed last instead of the one given.
+  // -1: the environment's own (MinAtar 0.1, bandits and grid 0).
+  double sticky = -1;
+  // MinAtar: the game becomes harder as it goes on (asterix, seaquest, space_invaders).
+  bool difficulty_ramping = true;
+  // MinAtar: only the actions that do something in the game. Published results use all six.
+  bool minimal_actions = false;
+  // An episode is cut off (truncated, the agent bootstraps) after so many frames. 0: never.
+  std::int64_t time_limit_frames = 0;
+
+  // Noise on purpose. Each kind draws from a stream of its own, so that switching one on changes no
+  // draw of the game or of another kind.
+
+  // Standard deviation of a Gaussian added to the reward. 0: none.
+  double reward_noise_sd = 0;
+  // Share of the states whose steps get reward noise. A state is noisy when a fixed hash of the
+  // observation in which the action is taken falls below the share: the same states in every run.
+  double reward_noise_share = 1;
+  // "Noisy TV": so many further channels whose cells are 0 or 1 at random at each step.
+  int noisy_channels = 0;
+  // Probability that the action is replaced by one drawn uniformly from all.
+  double random_action_probability = 0;
+
+  // Throws Error(kUsage) that names the field and its range.
+  void Validate() const;
+
+  // Calls visit(name, field) for each field, in order; the one list of them. For reading,
+  // `Self` is const.
+  template <typename Self, typename Visitor>
+  static void VisitFields(Self& self, Visitor&& visit) {
+    visit("sticky", self.sticky);
+    visit("difficulty_ramping", self.difficulty_ramping);
+    visit("minimal_actions", self.minimal_actions);
+    visit("time_limit_frames", self.time_limit_frames);
+    visit("reward_noise_sd", self.reward_noise_sd);
+    visit("reward_noise_share", self.reward_noise_share);
+    visit("noisy_channels", self.noisy_channels);
+    visit("random_action_probability", self.random_action_probability);
+  }
+
+  friend bool operator==(const EnvironmentOptions&, const EnvironmentOptions&) = default;
+};
+
+// The suite `noisy-minatar`: the five MinAtar games as published, plus noise that no agent can
+// learn away. A quarter of the states pays its reward with a Gaussian of standard deviation 1 added
+// (the games' own rewards are mostly 0 and 1, so a replay memory that trusts the size of the
+// TD error keeps drawing these), and one channel shows random cells (so that no two frames are
+// alike). Dynamics, action set and sticky probability stay the games' own.
+EnvironmentOptions NoisyMinAtarOptions();
+
+}  // namespace uper

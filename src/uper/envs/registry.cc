@@ -1,0 +1,87 @@
+#include "uper/envs/registry.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "uper/base/error.h"
+#include "uper/base/nearest_name.h"
+#include "uper/envs/bandit/bandit_environment.h"
+#include "uper/envs/grid/grid_environment.h"
+#include "uper/envs/minatar/minatar_environment.h"
+#include "uper/envs/noise/add_noise.h"
+
+namespace uper {
+namespace {
+
+// Makes the bare environment; all its draws come from the stream.
+using MakeBare =
+    std::function<std::unique_ptr<Environment>(const EnvironmentOptions&, const RandomStream&)>;
+
+struct Maker {
+  std::string name;
+  MakeBare make;
+  double default_sticky = 0;
+};
+
+Maker BanditMaker(const std::string& name, double mean_spread) {
+  return {name, [=](const EnvironmentOptions&, const RandomStream& stream) {
+            return std::make_unique<BanditEnvironment>(
+                name, ConalBanditOptions{.mean_spread = mean_spread}, stream);
+          }};
+}
+
+Maker GridMaker(const std::string& name) {
+  return {name, [=](const EnvironmentOptions&, const RandomStream& stream) {
+            return std::make_unique<GridEnvironment>(name, DefaultGridMap(), NoisyGridOptions{},
+                                                     stream);
+          }};
+}
+
+Maker MinAtarMaker(const std::string& game) {
+  return {"minatar/" + game,
+          [=](const EnvironmentOptions& options, const RandomStream& stream) {
+            return std::make_unique<MinAtarEnvironment>(game, options.difficulty_ramping,
+                                                        options.minimal_actions,
+                                                        std::make_unique<StreamGameRandom>(stream));
+          },
+          MinAtarEnvironment::kDefaultSticky};
+}
+
+// A further family of environments is a further list of makers, appended here.
+std::vector<Maker> MakeMakers() {
+  std::vector<Maker> makers = {BanditMaker("bandit/conal", 0), BanditMaker("bandit/shifted", 1),
+                               GridMaker("grid/noisy")};
+  for (const std::string& game : minatar::GameNames()) makers.push_back(MinAtarMaker(game));
+  return makers;
+}
+
+const std::vector<Maker>& Makers() {
+  static const std::vector<Maker> makers = MakeMakers();
+  return makers;
+}
+
+}  // namespace
+
+std::vector<std::string> EnvironmentNames() {
+  std::vector<std::string> names;
+  for (const Maker& maker : Makers()) names.push_back(maker.name);
+  return names;
+}
+
+std::unique_ptr<Environment> MakeEnvironment(std::string_view name,
+                                             const EnvironmentOptions& options, std::uint64_t seed,
+                                             std::uint64_t index) {
+  const auto maker = std::find_if(Makers().begin(), Makers().end(),
+                                  [&](const Maker& known) { return known.name == name; });
+  if (maker == Makers().end()) {
+    throw Error(ErrorKind::kUsage, "unknown environment '" + std::string(name) + "'" +
+                                       DidYouMean(name, EnvironmentNames()) +
+                                       "; `uper list envs` shows all");
+  }
+  options.Validate();
+  return AddNoise(maker->make(options, RandomStream(seed, "environment", index)), options,
+                  maker->default_sticky, seed, index);
+}
+
+}  // namespace uper

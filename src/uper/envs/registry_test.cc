@@ -1,0 +1,123 @@
+#include "uper/envs/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "uper/base/error.h"
+
+namespace uper {
+namespace {
+
+std::string UsageError(const std::string& name, const EnvironmentOptions& options = {}) {
+  try {
+    MakeEnvironment(name, options, 0, 0);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(RegistryTest, NamesAreThoseOfTheDesign) {
+  EXPECT_EQ(EnvironmentNames(),
+            (std::vector<std::string>{"bandit/conal", "bandit/shifted", "grid/noisy",
+                                      "minatar/asterix", "minatar/breakout", "minatar/freeway",
+                                      "minatar/seaquest", "minatar/space_invaders"}));
+}
+
+TEST(RegistryTest, EveryNameMakesTheEnvironmentOfThatName) {
+  for (const std::string& name : EnvironmentNames()) {
+    EXPECT_EQ(MakeEnvironment(name, {}, 1, 0)->spec().name, name);
+  }
+}
+
+TEST(RegistryTest, SpecsFollowTheOptions) {
+  const auto seaquest = MakeEnvironment("minatar/seaquest", {}, 1, 0);
+  EXPECT_EQ(seaquest->spec().actions, 6);
+  EXPECT_EQ(seaquest->spec().observation_bytes(), 1000u);
+  const auto breakout =
+      MakeEnvironment("minatar/breakout", {.minimal_actions = true, .noisy_channels = 2}, 1, 0);
+  EXPECT_EQ(breakout->spec().actions, 3);
+  EXPECT_EQ(breakout->spec().channels, 6);
+  EXPECT_EQ(MakeEnvironment("bandit/conal", {}, 1, 0)->spec().actions, 5);
+}
+
+TEST(RegistryTest, UnknownNameSuggestsTheNearest) {
+  EXPECT_EQ(UsageError("minatar/brekout"),
+            "unknown environment 'minatar/brekout' (did you mean 'minatar/breakout'?); "
+            "`uper list envs` shows all");
+  EXPECT_EQ(UsageError("chess"), "unknown environment 'chess'; `uper list envs` shows all");
+}
+
+TEST(RegistryTest, OptionsOutOfRangeAreNamed) {
+  const auto expect = [](const EnvironmentOptions& options, const std::string& field) {
+    EXPECT_NE(UsageError("minatar/asterix", options).find("environment." + field),
+              std::string::npos)
+        << field;
+  };
+  expect({.sticky = -0.5}, "sticky");
+  expect({.sticky = 1.5}, "sticky");
+  expect({.sticky = std::nan("")}, "sticky");
+  expect({.time_limit_frames = -1}, "time_limit_frames");
+  expect({.reward_noise_sd = -1}, "reward_noise_sd");
+  expect({.reward_noise_sd = INFINITY}, "reward_noise_sd");
+  expect({.reward_noise_share = 1.1}, "reward_noise_share");
+  expect({.noisy_channels = -1}, "noisy_channels");
+  expect({.noisy_channels = 65}, "noisy_channels");
+  expect({.random_action_probability = std::nan("")}, "random_action_probability");
+}
+
+TEST(RegistryTest, ShiftedBanditHasShiftedMeans) {
+  const auto mean = [](const std::string& name) {
+    const auto bandit = MakeEnvironment(name, {}, 1, 0);
+    std::byte observation[1];
+    double sum = 0;
+    for (int i = 0; i < 10'000; ++i) {
+      bandit->Reset(observation);
+      sum += bandit->Step(0, observation).reward;
+    }
+    return sum / 10'000;
+  };
+  // Arm 0 has sigma 0.1: a standard error of 0.001.
+  EXPECT_NEAR(mean("bandit/conal"), 2, 0.005);
+  EXPECT_NEAR(mean("bandit/shifted"), 3, 0.005);
+}
+
+TEST(RegistryTest, GridShowsTheAgentAndItsNoisyCells) {
+  const auto grid = MakeEnvironment("grid/noisy", {}, 1, 0);
+  std::vector<std::byte> observation(grid->spec().observation_bytes());
+  grid->Reset(observation);
+  int noisy = 0;
+  for (int i = 0; i < 500; ++i) {
+    const TimeStep step = grid->Step(i * 7 % 4, observation);
+    int agents = 0;
+    for (const std::byte cell : observation) agents += std::to_integer<int>(cell);
+    EXPECT_EQ(agents, 1);
+    noisy += step.noisy ? 1 : 0;
+    EXPECT_TRUE(step.noisy || step.terminated || step.reward == 0);
+    if (step.last()) grid->Reset(observation);
+  }
+  EXPECT_GT(noisy, 0);
+}
+
+TEST(OptionsTest, VisitsEveryFieldByName) {
+  EnvironmentOptions options;
+  std::vector<std::string> names;
+  EnvironmentOptions::VisitFields(options, [&](const std::string& name, auto& field) {
+    names.push_back(name);
+    field = 1;
+  });
+  EXPECT_EQ(names.size(), 8u);
+  EXPECT_EQ(names.front(), "sticky");
+  EXPECT_EQ(options.random_action_probability, 1);
+  EXPECT_TRUE(options.minimal_actions);
+}
+
+TEST(OptionsTest, NoisyMinAtarIsValidAndNoisy) {
+  EXPECT_NO_THROW(NoisyMinAtarOptions().Validate());
+  EXPECT_FALSE(NoisyMinAtarOptions() == EnvironmentOptions{});
+}
+
+}  // namespace
+}  // namespace uper
