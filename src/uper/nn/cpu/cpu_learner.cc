@@ -1,0 +1,239 @@
+#include "uper/nn/cpu/cpu_learner.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "uper/base/check.h"
+#include "uper/nn/cpu/cpu_optimizer.h"
+
+namespace uper {
+namespace {
+
+const LearnerSpec& Validated(const LearnerSpec& spec) {
+  spec.Validate();
+  return spec;
+}
+
+int ArgMax(std::span<const float> values) {
+  return static_cast<int>(std::max_element(values.begin(), values.end()) - values.begin());
+}
+
+}  // namespace
+
+CpuLearner::CpuLearner(const LearnerSpec& spec, ThreadPool& pool)
+    : spec_(Validated(spec)),
+      pool_(pool),
+      network_(spec.network, {.max_batch = spec.batch, .slots = kSlots}, pool),
+      online_(network_.layout().size()),
+      target_(online_.size()),
+      first_moment_(online_.size()),
+      second_moment_(online_.size()),
+      online_tables_(spec.network),
+      target_tables_(spec.network),
+      gradient_(online_.size()),
+      taken_actions_(spec.batch),
+      scratch_(pool.threads(), SampleScratch(Shape())),
+      losses_(spec.batch),
+      td_errors_(spec.batch),
+      uncertainty_(spec.batch) {
+  const std::size_t batch = spec.batch;
+  const std::size_t outputs = spec.network.member_outputs();
+  online_outputs_.resize(batch * outputs);
+  target_outputs_.resize(batch * outputs);
+  d_outputs_.resize(batch * outputs);
+  member_values_.resize(batch * spec.network.members * spec.network.actions);
+  target_actions_.resize(batch * spec.network.members);
+  if (spec.loss.head == HeadKind::kCategorical) {
+    all_outputs_.resize(batch * outputs * spec.network.actions);
+  }
+}
+
+EnsembleShape CpuLearner::Shape() const {
+  return {.members = static_cast<std::size_t>(spec_.network.members),
+          .quantiles = static_cast<std::size_t>(spec_.network.outputs)};
+}
+
+LearnerOutput CpuLearner::Update(const LearnerBatch& batch) {
+  CheckBatch(batch);
+  std::copy(batch.a_tm1.begin(), batch.a_tm1.end(), taken_actions_.begin());
+  ChooseTargetActions(batch);
+  network_.HeadPerMember(kTarget, target_.span(), target_actions_, target_outputs_);
+  network_.Forward(kOnline, online_.span(), batch.s_tm1, spec_.batch);
+  network_.HeadTaken(kOnline, online_.span(), taken_actions_, online_outputs_);
+  ComputeSamples(batch);
+  network_.Backward(kOnline, online_.span(), taken_actions_, d_outputs_, gradient_.span());
+
+  const LearnerOutput output{.loss = std::accumulate(losses_.begin(), losses_.end(), 0.0),
+                             .gradient_norm = GlobalNorm(gradient_.span(), pool_),
+                             .td_error = td_errors_,
+                             .uncertainty = uncertainty_};
+  if (!std::isfinite(output.loss) || !std::isfinite(output.gradient_norm)) {
+    throw Error(ErrorKind::kNumeric, "update " + std::to_string(updates_ + 1) +
+                                         ": the loss or the gradient is not finite (loss " +
+                                         std::to_string(output.loss) + ")");
+  }
+  StepOptimizer(output.gradient_norm);
+  return output;
+}
+
+void CpuLearner::CheckBatch(const LearnerBatch& batch) const {
+  const std::size_t size = spec_.batch;
+  UPER_CHECK(batch.a_tm1.size() == size && batch.r_t.size() == size &&
+                 batch.discount_t.size() == size && batch.weights.size() == size &&
+                 batch.masks.size() == size,
+             "a batch has as many transitions as the learner was made for");
+  for (const std::int32_t action : batch.a_tm1) {
+    UPER_CHECK(action >= 0 && action < spec_.network.actions, "an action out of range");
+  }
+}
+
+// Leaves the target network's activations of s_t in their slot and the actions in target_actions_.
+void CpuLearner::ChooseTargetActions(const LearnerBatch& batch) {
+  network_.Forward(kTarget, target_.span(), batch.s_t, spec_.batch);
+  if (spec_.loss.double_q) {
+    RefreshOnlineTables();
+    network_.Forward(kNext, online_.span(), batch.s_t, spec_.batch);
+    MemberValues(kNext, online_.span(), online_tables_);
+  } else {
+    MemberValues(kTarget, target_.span(), target_tables_);
+  }
+  const int members = spec_.network.members;
+  const std::size_t actions = spec_.network.actions;
+  for (int b = 0; b < spec_.batch; ++b) {
+    const std::span<float> values =
+        std::span(member_values_).subspan(b * members * actions, members * actions);
+    if (spec_.loss.target_action == TargetAction::kEnsemble) {
+      // All members take the action of the largest sum.
+      for (int k = 1; k < members; ++k) {
+        for (std::size_t a = 0; a < actions; ++a) values[a] += values[k * actions + a];
+      }
+      std::fill_n(&target_actions_[b * members], members, ArgMax(values.first(actions)));
+    } else {
+      for (int k = 0; k < members; ++k) {
+        target_actions_[b * members + k] = ArgMax(values.subspan(k * actions, actions));
+      }
+    }
+  }
+}
+
+void CpuLearner::MemberValues(Slot slot, std::span<const float> parameters,
+                              const HeadTables& tables) {
+  if (spec_.loss.head == HeadKind::kCategorical) {
+    CategoricalValues(slot, parameters, spec_.batch);
+  } else {
+    network_.HeadMeans(slot, tables, member_values_);
+  }
+}
+
+void CpuLearner::CategoricalValues(Slot slot, std::span<const float> parameters, int count) {
+  const std::size_t members = spec_.network.members;
+  const std::size_t actions = spec_.network.actions;
+  const std::size_t atoms = spec_.network.outputs;
+  const auto all = std::span(all_outputs_).first(count * actions * members * atoms);
+  network_.HeadAll(slot, parameters, all);
+  pool_.ParallelTasks(count, [&](int b) {
+    for (std::size_t a = 0; a < actions; ++a) {
+      for (std::size_t k = 0; k < members; ++k) {
+        const std::size_t block = (b * actions + a) * members + k;
+        member_values_[(b * members + k) * actions + a] =
+            static_cast<float>(MemberValue(spec_.loss, all.subspan(block * atoms, atoms)));
+      }
+    }
+  });
+}
+
+double CpuLearner::SampleScale(const LearnerBatch& batch) const {
+  if (spec_.loss.sum_members) return 1.0 / spec_.batch;
+  const std::uint64_t members = ~std::uint64_t{0} >> (64 - spec_.network.members);
+  int terms = 0;
+  for (const std::uint64_t mask : batch.masks) terms += std::popcount(mask & members);
+  return 1.0 / std::max(1, terms);
+}
+
+void CpuLearner::ComputeSamples(const LearnerBatch& batch) {
+  const std::size_t outputs = spec_.network.member_outputs();
+  const double scale = SampleScale(batch);
+  pool_.ParallelTasks(spec_.batch, [&](int b, int thread) {
+    const auto of = [&](std::vector<float>& all) {
+      return std::span(all).subspan(b * outputs, outputs);
+    };
+    const SampleOutputs sample = ComputeSample(spec_.loss, Shape(),
+                                               {.online = of(online_outputs_),
+                                                .target = of(target_outputs_),
+                                                .r_t = batch.r_t[b],
+                                                .discount_t = batch.discount_t[b],
+                                                .weight = batch.weights[b],
+                                                .mask = batch.masks[b],
+                                                .scale = scale},
+                                               scratch_[thread], of(d_outputs_));
+    losses_[b] = sample.loss;
+    td_errors_[b] = sample.td_error;
+    uncertainty_[b] = sample.uncertainty;
+  });
+}
+
+void CpuLearner::StepOptimizer(double gradient_norm) {
+  const double scale =
+      spec_.max_global_norm > 0 ? ClipScale(gradient_norm, spec_.max_global_norm) : 1;
+  const OptimizerBuffers buffers{.parameters = online_.span(),
+                                 .gradient = gradient_.span(),
+                                 .m = first_moment_.span(),
+                                 .v = second_moment_.span()};
+  ++updates_;
+  if (const auto* adam = std::get_if<AdamOptions>(&spec_.optimizer)) {
+    AdamStep(*adam, updates_, scale, buffers, pool_);
+  } else {
+    RmsPropStep(std::get<RmsPropOptions>(spec_.optimizer), scale, buffers, pool_);
+  }
+  online_tables_fresh_ = false;
+}
+
+void CpuLearner::ActionValues(std::span<const std::byte> observations, int count,
+                              std::span<float> q) {
+  const std::size_t members = spec_.network.members;
+  const std::size_t actions = spec_.network.actions;
+  network_.Forward(kNext, online_.span(), observations, count);
+  if (spec_.loss.head != HeadKind::kCategorical) {
+    RefreshOnlineTables();
+    network_.HeadMean(kNext, online_tables_, q);
+    return;
+  }
+  CategoricalValues(kNext, online_.span(), count);
+  for (int b = 0; b < count; ++b) {
+    for (std::size_t a = 0; a < actions; ++a) {
+      float sum = 0;
+      for (std::size_t k = 0; k < members; ++k)
+        sum += member_values_[(b * members + k) * actions + a];
+      q[b * actions + a] = sum / static_cast<float>(members);
+    }
+  }
+}
+
+void CpuLearner::CopyTarget() {
+  CopyParameters(online_.span(), target_.span(), pool_);
+  network_.ComputeHeadTables(target_.span(), target_tables_);
+}
+
+void CpuLearner::RefreshOnlineTables() {
+  if (online_tables_fresh_) return;
+  network_.ComputeHeadTables(online_.span(), online_tables_);
+  online_tables_fresh_ = true;
+}
+
+LearnerState CpuLearner::State() {
+  return {.online = online_.span(),
+          .target = target_.span(),
+          .first_moment = first_moment_.span(),
+          .second_moment = second_moment_.span(),
+          .updates = updates_};
+}
+
+void CpuLearner::SetUpdated(std::int64_t updates) {
+  updates_ = updates;
+  online_tables_fresh_ = false;
+  network_.ComputeHeadTables(target_.span(), target_tables_);
+}
+
+}  // namespace uper

@@ -1,0 +1,301 @@
+#include "uper/nn/cpu/cpu_network.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "uper/base/check.h"
+#include "uper/nn/cpu/elementwise.h"
+
+namespace uper {
+namespace {
+
+constexpr int kInputRows = 64;   // inputs of a dense layer in one task of its input's gradient
+constexpr int kWeightRows = 64;  // and of its weights' gradient
+
+int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
+
+// Units of a dense layer in one task: about two tasks a thread. May depend on the number of
+// threads, because no sum is cut.
+int UnitsPerTask(int units, int threads) {
+  constexpr int kGrain = 32;
+  if (threads == 1) return units;
+  return Pieces(Pieces(units, 2 * threads), kGrain) * kGrain;
+}
+
+std::size_t EntrySize(InputType type) {
+  return type == InputType::kUint8 ? sizeof(std::uint8_t) : sizeof(float);
+}
+
+}  // namespace
+
+CpuNetwork::CpuNetwork(const NetworkSpec& spec, const Options& options, ThreadPool& pool)
+    : spec_(spec),
+      layout_(spec),
+      pool_(pool),
+      max_batch_(options.max_batch),
+      head_(spec, options.max_batch, pool) {
+  UPER_CHECK(options.max_batch >= 1 && options.slots >= 1, "a batch and a slot are needed");
+  AddLayers();
+  AllocateScratch(options, pool.threads());
+}
+
+void CpuNetwork::AddLayers() {
+  const auto offsets = [this](const std::string& name) {
+    return LayerOffsets{layout_.Find(name + "/w").offset, layout_.Find(name + "/b").offset};
+  };
+  const std::vector<PictureShape> pictures = spec_.Pictures();
+  sizes_.push_back(pictures[0].size());
+  for (std::size_t i = 0; i < spec_.convolutions.size(); ++i) {
+    convolutions_.emplace_back(pictures[i], spec_.convolutions[i]);
+    offsets_.push_back(offsets("conv" + std::to_string(i + 1)));
+    sizes_.push_back(pictures[i + 1].size());
+  }
+  for (std::size_t i = 0; i < spec_.dense.size(); ++i) {
+    dense_.emplace_back(sizes_.back(), spec_.dense[i]);
+    offsets_.push_back(offsets("dense" + std::to_string(i + 1)));
+    sizes_.push_back(spec_.dense[i]);
+  }
+  dense_.emplace_back(sizes_.back(), spec_.hidden_total());
+  offsets_.push_back(offsets("hidden"));
+  sizes_.push_back(spec_.hidden_total());
+  head_offsets_ = offsets("head");
+}
+
+void CpuNetwork::AllocateScratch(const Options& options, int threads) {
+  const std::size_t batch = options.max_batch;
+  for (int i = 0; i < options.slots; ++i) {
+    Slot& slot = slots_.emplace_back();
+    for (const int size : sizes_) slot.activations.emplace_back(batch * size);
+  }
+  d_activations_.emplace_back();
+  for (int i = 1; i <= layers(); ++i) d_activations_.emplace_back(batch * sizes_[i]);
+  int units = 0;
+  for (const Dense& layer : dense_) units = std::max(units, layer.units());
+  d_transposed_ = FloatBuffer(std::size_t{1} * units * PaddedBatch(options.max_batch));
+  for (std::size_t i = 0; i < convolutions_.size(); ++i) {
+    transposed_weights_.emplace_back(i == 0 ? 0 : convolutions_[i].weights());
+  }
+  for (int i = 0; i < threads; ++i) {
+    thread_scratch_.emplace_back(std::size_t{kInputRows} * PaddedBatch(options.max_batch));
+  }
+}
+
+std::span<const float> CpuNetwork::Forward(int slot_index, std::span<const float> parameters,
+                                           std::span<const std::byte> observations, int batch) {
+  UPER_CHECK(slot_index >= 0 && slot_index < static_cast<int>(slots_.size()), "no such slot");
+  UPER_CHECK(batch >= 1 && batch <= max_batch_, "the batch does not fit");
+  UPER_CHECK(parameters.size() == layout_.size(), "parameters of another network");
+  UPER_CHECK(
+      observations.size() == std::size_t{1} * batch * sizes_[0] * EntrySize(spec_.input.type),
+      "observations must fit the batch and the network's input");
+  Slot& slot = slots_[slot_index];
+  slot.batch = batch;
+  pool_.ParallelTasks(
+      batch, [&](int picture) { ForwardPicture(parameters.data(), observations, picture, slot); });
+  for (int i = 0; i < static_cast<int>(dense_.size()); ++i) {
+    ForwardDense(i, parameters.data(), slot);
+  }
+  return hidden(slot_index);
+}
+
+// The observation and all convolutions of one sample, one after the other while they are in cache.
+void CpuNetwork::ForwardPicture(const float* parameters, std::span<const std::byte> observations,
+                                int picture, Slot& slot) {
+  const auto activation = [&](int layer) {
+    return slot.activations[layer].data() + std::ptrdiff_t{1} * picture * sizes_[layer];
+  };
+  const std::size_t bytes = sizes_[0] * EntrySize(spec_.input.type);
+  ConvertObservation(spec_.input, observations.data() + picture * bytes, activation(0));
+  for (int i = 0; i < static_cast<int>(convolutions_.size()); ++i) {
+    convolutions_[i].Forward(activation(i), parameters + offsets_[i].w, parameters + offsets_[i].b,
+                             activation(i + 1));
+  }
+}
+
+void CpuNetwork::ForwardDense(int index, const float* parameters, Slot& slot) {
+  const int layer = static_cast<int>(convolutions_.size()) + index;
+  const Dense& dense = dense_[index];
+  const int piece = UnitsPerTask(dense.units(), pool_.threads());
+  pool_.ParallelTasks(Pieces(dense.units(), piece), [&](int task) {
+    dense.Forward(slot.activations[layer].data(), parameters + offsets_[layer].w,
+                  parameters + offsets_[layer].b, slot.batch, task * piece,
+                  std::min((task + 1) * piece, dense.units()), slot.activations[layer + 1].data());
+  });
+}
+
+std::span<const float> CpuNetwork::hidden(int slot) const {
+  const Slot& used = CheckedSlot(slot);
+  return used.activations.back().span().first(std::size_t{1} * used.batch * sizes_.back());
+}
+
+void CpuNetwork::HeadTaken(int slot, std::span<const float> parameters,
+                           std::span<const int> actions, std::span<float> out) {
+  CheckSizes(slot, parameters, out.size(), spec_.member_outputs());
+  const ScopedFlushDenormals flush;
+  head_.Select(parameters.data() + head_offsets_.w, parameters.data() + head_offsets_.b,
+               hidden(slot).data(), actions, 1, batch(slot), out.data());
+}
+
+void CpuNetwork::HeadPerMember(int slot, std::span<const float> parameters,
+                               std::span<const int> actions, std::span<float> out) {
+  CheckSizes(slot, parameters, out.size(), spec_.member_outputs());
+  const ScopedFlushDenormals flush;
+  head_.Select(parameters.data() + head_offsets_.w, parameters.data() + head_offsets_.b,
+               hidden(slot).data(), actions, spec_.members, batch(slot), out.data());
+}
+
+void CpuNetwork::HeadAll(int slot, std::span<const float> parameters, std::span<float> out) {
+  CheckSizes(slot, parameters, out.size(), std::size_t{1} * spec_.actions * spec_.member_outputs());
+  const ScopedFlushDenormals flush;
+  head_.All(parameters.data() + head_offsets_.w, parameters.data() + head_offsets_.b,
+            hidden(slot).data(), batch(slot), out.data());
+}
+
+void CpuNetwork::ComputeHeadTables(std::span<const float> parameters, HeadTables& tables) {
+  UPER_CHECK(parameters.size() == layout_.size(), "parameters of another network");
+  const ScopedFlushDenormals flush;
+  head_.ComputeTables(parameters.data() + head_offsets_.w, parameters.data() + head_offsets_.b,
+                      tables);
+}
+
+void CpuNetwork::HeadMeans(int slot, const HeadTables& tables, std::span<float> q) {
+  UPER_CHECK(q.size() == std::size_t{1} * batch(slot) * spec_.members * spec_.actions,
+             "q must be [batch, member, action]");
+  const ScopedFlushDenormals flush;
+  head_.Means(tables, hidden(slot).data(), batch(slot), q.data());
+}
+
+void CpuNetwork::HeadMean(int slot, const HeadTables& tables, std::span<float> q) {
+  UPER_CHECK(q.size() == std::size_t{1} * batch(slot) * spec_.actions, "q must be [batch, action]");
+  const ScopedFlushDenormals flush;
+  head_.Mean(tables, hidden(slot).data(), batch(slot), q.data());
+}
+
+void CpuNetwork::Backward(int slot_index, std::span<const float> parameters,
+                          std::span<const int> actions, std::span<const float> d_out,
+                          std::span<float> gradient) {
+  CheckSizes(slot_index, parameters, d_out.size(), spec_.member_outputs());
+  UPER_CHECK(gradient.size() == layout_.size(), "a gradient of another network");
+  const ScopedFlushDenormals flush;
+  const Slot& slot = slots_[slot_index];
+  head_.BeginBackward(actions, d_out.data(), slot.batch);
+  head_.BackwardHidden(parameters.data() + head_offsets_.w, d_out.data(), slot.batch,
+                       d_activations_.back().data());
+  const std::size_t hidden_size = hidden(slot_index).size();
+  MaskByActivation(hidden(slot_index), d_activations_.back().span().first(hidden_size));
+  const int first = convolutions_.empty() ? 1 : 0;  // nobody needs the observation's gradient
+  for (int i = static_cast<int>(dense_.size()) - 1; i >= first; --i) {
+    BackwardDenseInput(i, parameters.data(), slot);
+  }
+  for (std::size_t i = 1; i < convolutions_.size(); ++i) {
+    convolutions_[i].TransposeWeights(parameters.data() + offsets_[i].w,
+                                      transposed_weights_[i].data());
+  }
+  if (convolutions_.size() > 1) {
+    pool_.ParallelTasks(slot.batch, [&](int picture) { BackwardPicture(picture, slot); });
+  }
+  BackwardAllWeights(slot, d_out, gradient);
+}
+
+// The gradient by the input of a dense layer, through the ReLU before it.
+void CpuNetwork::BackwardDenseInput(int index, const float* parameters, const Slot& slot) {
+  const int layer = static_cast<int>(convolutions_.size()) + index;
+  const Dense& dense = dense_[index];
+  const int lanes = PaddedBatch(slot.batch);
+  std::fill_n(d_transposed_.data(), std::size_t{1} * dense.units() * lanes, 0.0F);
+  Transpose(d_activations_[layer + 1].data(), slot.batch, dense.units(), dense.units(),
+            d_transposed_.data(), lanes);
+  float* dx = d_activations_[layer].data();
+  pool_.ParallelTasks(Pieces(dense.inputs(), kInputRows), [&](int task, int thread) {
+    const int begin = task * kInputRows;
+    const int end = std::min(begin + kInputRows, dense.inputs());
+    dense.BackwardInput(d_transposed_.data(), parameters + offsets_[layer].w, slot.batch, begin,
+                        end, thread_scratch_[thread].data(), dx);
+    for (int b = 0; b < slot.batch; ++b) {
+      const std::size_t at = std::size_t{1} * b * dense.inputs() + begin;
+      const std::size_t count = end - begin;
+      MaskByActivation(slot.activations[layer].span().subspan(at, count), {dx + at, count});
+    }
+  });
+}
+
+// The gradients by the pictures of one sample, from the last convolution to the second.
+void CpuNetwork::BackwardPicture(int picture, const Slot& slot) {
+  for (int i = static_cast<int>(convolutions_.size()) - 1; i >= 1; --i) {
+    const std::size_t dy = std::size_t{1} * picture * sizes_[i + 1];
+    const std::size_t dx = std::size_t{1} * picture * sizes_[i];
+    convolutions_[i].BackwardInput(d_activations_[i + 1].data() + dy, transposed_weights_[i].data(),
+                                   d_activations_[i].data() + dx);
+    MaskByActivation(slot.activations[i].span().subspan(dx, sizes_[i]),
+                     d_activations_[i].span().subspan(dx, sizes_[i]));
+  }
+}
+
+// All weight gradients in one go, so that the threads share them evenly: the tasks of the head,
+// then those of each layer (its bias last).
+void CpuNetwork::BackwardAllWeights(const Slot& slot, std::span<const float> d_out,
+                                    std::span<float> gradient) {
+  const int convolutions = static_cast<int>(convolutions_.size());
+  float* head_bias = gradient.data() + head_offsets_.b;
+  float* db = spec_.shared_output_bias ? nullptr : head_bias;
+  if (db == nullptr) *head_bias = head_.BackwardSharedBias(d_out.data(), slot.batch);
+  const auto tasks_of = [&](int layer) {
+    if (layer < convolutions) return convolutions_[layer].weight_tasks() + 1;
+    return Pieces(dense_[layer - convolutions].inputs(), kWeightRows) + 1;
+  };
+  int total = head_.weight_tasks();
+  for (int layer = 0; layer < layers(); ++layer) total += tasks_of(layer);
+  pool_.ParallelTasks(total, [&](int task, int thread) {
+    if (task < head_.weight_tasks()) {
+      head_.BackwardWeights(task, thread, slot.activations.back().data(), d_out.data(),
+                            gradient.data() + head_offsets_.w, db);
+      return;
+    }
+    task -= head_.weight_tasks();
+    int layer = 0;
+    for (; task >= tasks_of(layer); ++layer) task -= tasks_of(layer);
+    BackwardLayerWeights(layer, task, slot, gradient.data());
+  });
+}
+
+// One of the tasks of a layer's weights and bias.
+void CpuNetwork::BackwardLayerWeights(int layer, int task, const Slot& slot, float* gradient) {
+  const int convolutions = static_cast<int>(convolutions_.size());
+  const float* x = slot.activations[layer].data();
+  const float* dy = d_activations_[layer + 1].data();
+  float* dw = gradient + offsets_[layer].w;
+  float* db = gradient + offsets_[layer].b;
+  if (layer < convolutions) {
+    const Convolution& convolution = convolutions_[layer];
+    if (task == convolution.weight_tasks()) {
+      convolution.BackwardBias(dy, slot.batch, db);
+    } else {
+      convolution.BackwardWeights(task, x, dy, slot.batch, dw);
+    }
+    return;
+  }
+  const Dense& dense = dense_[layer - convolutions];
+  const int begin = task * kWeightRows;
+  if (begin >= dense.inputs()) {
+    ColumnSums(dy, slot.batch, dense.units(), /*add=*/false, db);
+  } else {
+    dense.BackwardWeights(x, dy, slot.batch, begin, std::min(begin + kWeightRows, dense.inputs()),
+                          dw);
+  }
+}
+
+const CpuNetwork::Slot& CpuNetwork::CheckedSlot(int slot) const {
+  UPER_CHECK(slot >= 0 && slot < static_cast<int>(slots_.size()), "no such slot");
+  UPER_CHECK(slots_[slot].batch > 0, "nothing was passed forward into this slot yet");
+  return slots_[slot];
+}
+
+void CpuNetwork::CheckSizes(int slot, std::span<const float> parameters, std::size_t out,
+                            std::size_t outputs_per_sample) const {
+  UPER_CHECK(parameters.size() == layout_.size(), "parameters of another network");
+  UPER_CHECK(out == CheckedSlot(slot).batch * outputs_per_sample,
+             "outputs must fit the batch and the head");
+}
+
+}  // namespace uper

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "uper/base/thread_pool.h"
+#include "uper/nn/cpu/convolution.h"
+#include "uper/nn/cpu/dense.h"
+#include "uper/nn/cpu/head.h"
+#include "uper/nn/float_buffer.h"
+#include "uper/nn/network_spec.h"
+#include "uper/nn/parameter_layout.h"
+
+namespace uper {
+
+// Forward and backward passes of one network on the CPU. It owns activations and scratch memory for
+// batches up to max_batch and no parameters: each function takes the buffer to use, laid out as
+// layout() says, so that the online and the target network share one instance. No function
+// allocates. All results are the same bits for any number of threads, any instruction set, and for
+// a sample alone or in any batch; denormals count as zero throughout.
+//
+// Activations of a forward pass are kept in a slot until the next one into the same slot. The head
+// functions read the hidden layer of a slot. Not thread-safe.
+class CpuNetwork {
+ public:
+  struct Options {
+    int max_batch = 32;
+    int slots = 2;  // e.g. 0: online network at s_tm1, kept for Backward; 1: passes at s_t
+  };
+
+  // Validates the spec. The pool must outlive the network.
+  CpuNetwork(const NetworkSpec& spec, const Options& options, ThreadPool& pool);
+
+  const NetworkSpec& spec() const { return spec_; }
+  const ParameterLayout& layout() const { return layout_; }
+
+  // Runs torso and hidden layer on `batch` observations [batch, observation] (of spec().input.type
+  // and layout, without gaps) and returns the hidden layer [batch, hidden_total].
+  std::span<const float> Forward(int slot, std::span<const float> parameters,
+                                 std::span<const std::byte> observations, int batch);
+  // Of the last Forward() into the slot.
+  std::span<const float> hidden(int slot) const;
+  int batch(int slot) const { return CheckedSlot(slot).batch; }
+
+  // out [batch, member, output] of one action a sample; actions [batch].
+  void HeadTaken(int slot, std::span<const float> parameters, std::span<const int> actions,
+                 std::span<float> out);
+  // out [batch, member, output] of one action a (sample, member); actions [batch, member].
+  void HeadPerMember(int slot, std::span<const float> parameters, std::span<const int> actions,
+                     std::span<float> out);
+  // out [batch, action, member, output].
+  void HeadAll(int slot, std::span<const float> parameters, std::span<float> out);
+
+  // The averages that HeadMeans() and HeadMean() read: to be called after every change of the
+  // parameters before the next of those.
+  void ComputeHeadTables(std::span<const float> parameters, HeadTables& tables);
+  // q [batch, member, action]: mean over outputs.
+  void HeadMeans(int slot, const HeadTables& tables, std::span<float> q);
+  // q [batch, action]: mean over outputs and members.
+  void HeadMean(int slot, const HeadTables& tables, std::span<float> q);
+
+  // gradient (all of it is written) of a loss with d_out [batch, member, output] = its derivative
+  // by HeadTaken(slot, parameters, actions). Rows of d_out that are all zero (masked members) cost
+  // little. REQUIRES: the slot's last Forward() used the same parameters.
+  void Backward(int slot, std::span<const float> parameters, std::span<const int> actions,
+                std::span<const float> d_out, std::span<float> gradient);
+
+ private:
+  // activations[i] is the input of layer i: [batch, size], sizes_[i]; the last one is the hidden
+  // layer. Layers are convolutions_ followed by dense_.
+  struct Slot {
+    int batch = 0;
+    std::vector<FloatBuffer> activations;
+  };
+  // Weights and bias of one layer in the parameter buffer.
+  struct LayerOffsets {
+    std::size_t w;
+    std::size_t b;
+  };
+
+  int layers() const { return static_cast<int>(convolutions_.size() + dense_.size()); }
+  void AddLayers();
+  void AllocateScratch(const Options& options, int threads);
+  void ForwardPicture(const float* parameters, std::span<const std::byte> observations, int picture,
+                      Slot& slot);
+  void ForwardDense(int index, const float* parameters, Slot& slot);
+  void BackwardDenseInput(int index, const float* parameters, const Slot& slot);
+  void BackwardPicture(int picture, const Slot& slot);
+  void BackwardAllWeights(const Slot& slot, std::span<const float> d_out,
+                          std::span<float> gradient);
+  void BackwardLayerWeights(int layer, int task, const Slot& slot, float* gradient);
+  const Slot& CheckedSlot(int slot) const;
+  void CheckSizes(int slot, std::span<const float> parameters, std::size_t out,
+                  std::size_t outputs_per_sample) const;
+
+  // Constant after construction.
+  NetworkSpec spec_;
+  ParameterLayout layout_;
+  ThreadPool& pool_;
+  int max_batch_;
+  std::vector<Convolution> convolutions_;
+  std::vector<Dense> dense_;           // the hidden layer last
+  std::vector<LayerOffsets> offsets_;  // [layer]
+  LayerOffsets head_offsets_{};
+  std::vector<int> sizes_;  // [layer + 1]: floats a sample
+
+  Head head_;
+  std::vector<Slot> slots_;
+  std::vector<FloatBuffer> d_activations_;       // [layer + 1]; empty for the observation
+  FloatBuffer d_transposed_;                     // [unit, PaddedBatch] of the dense layer at hand
+  std::vector<FloatBuffer> transposed_weights_;  // [convolution]; empty for the first
+  std::vector<FloatBuffer> thread_scratch_;      // [thread]
+};
+
+}  // namespace uper

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+
+namespace uper {
+
+// One dense layer with ReLU: y[b, u] = max(0, bias[u] + sum over i of x[b, i] * w[i, u]), weights
+// [input, unit]. Each function does a range of the work on the calling thread; ranges may run at
+// the same time, and how the work is cut does not change a bit.
+class Dense {
+ public:
+  Dense(int inputs, int units) : inputs_(inputs), units_(units) {}
+
+  int inputs() const { return inputs_; }
+  int units() const { return units_; }
+
+  // Units [begin, end) of y [batch, unit].
+  void Forward(const float* x, const float* w, const float* bias, int batch, int begin, int end,
+               float* y) const;
+
+  // Inputs [begin, end) of dx [batch, input] = dy w^T, as dx^T = w dy^T so that the weights are
+  // read as they lie. dyt [unit, lanes] is the transpose of dy, lanes = PaddedBatch(batch), zero
+  // beyond the batch; `scratch` holds (end - begin) * lanes floats.
+  void BackwardInput(const float* dyt, const float* w, int batch, int begin, int end,
+                     float* scratch, float* dx) const;
+
+  // Rows [begin, end) of dw [input, unit]: the sum over the batch in ascending order.
+  void BackwardWeights(const float* x, const float* dy, int batch, int begin, int end,
+                       float* dw) const;
+
+ private:
+  int inputs_;
+  int units_;
+};
+
+// The batch as a number of vector lanes: a multiple of 16, the widest vector.
+constexpr int PaddedBatch(int batch) { return (batch + 15) / 16 * 16; }
+
+}  // namespace uper

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "uper/nn/network_spec.h"
+
+namespace uper {
+
+// Passes over arrays that accompany the products of gemm.h. All run on the calling thread, allocate
+// nothing and give the same bits on every instruction set.
+
+// One observation as the network sees it: floats, channels last, scaled. `from` holds
+// input.height * width * channels entries of input.type in input.layout.
+void ConvertObservation(const InputSpec& input, const std::byte* from, float* to);
+
+// The derivative of ReLU: d[i] = 0 where activation[i] <= 0.
+void MaskByActivation(std::span<const float> activation, std::span<float> d);
+
+// sums[c] (+)= sum over r < rows of x[r * columns + c], a chain in ascending r.
+void ColumnSums(const float* x, int rows, int columns, bool add, float* sums);
+
+// to[c * to_stride + r] = from[r * from_stride + c].
+void Transpose(const float* from, int rows, int columns, std::ptrdiff_t from_stride, float* to,
+               std::ptrdiff_t to_stride);
+
+// to[r * to_stride] = mean of the `length` floats at from + r * length: 16 partial sums, added as a
+// fixed tree.
+void RowMeans(const float* from, int rows, int length, float* to, std::ptrdiff_t to_stride);
+
+bool AllZero(std::span<const float> values);
+
+}  // namespace uper

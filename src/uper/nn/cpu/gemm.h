@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+
+namespace uper {
+
+// Where the rows of a matrix begin, in floats from its base: from a table, or evenly spaced.
+struct RowPlaces {
+  const std::ptrdiff_t* offsets = nullptr;
+  std::ptrdiff_t stride = 0;  // used without a table
+
+  std::ptrdiff_t operator[](int row) const { return offsets ? offsets[row] : row * stride; }
+};
+
+enum class GemmStart { kZero, kBias, kResult };      // sums begin with 0, bias[n] or C[r, n]
+enum class GemmFinish { kStore, kStoreRelu, kAdd };  // C = sum, max(sum, 0), or C + sum
+
+// The product behind every layer:
+//
+//   C[r, n] = finish(start + sum over s < segments, i < length of A(r, s, i) * B(s, i, n))
+//   A(r, s, i) = a[a_rows[r] + a_segments[s] + i * a_step]
+//   B(s, i, n) = b[b_segments[s] + i * b_step + n]
+//   C[r, n]    = c[c_rows[r] + n]
+//
+// The sum is one chain of fused multiply-adds in ascending (s, i), whatever the rows, columns or
+// instruction set: C may be computed in any pieces, by any number of threads, to the same bits.
+// Segments let one product walk through a convolution's window or through chosen samples; a null
+// table means that the only segment begins at 0.
+struct GemmProblem {
+  int rows = 0;
+  int columns = 0;
+
+  const float* a = nullptr;
+  RowPlaces a_rows;
+  std::ptrdiff_t a_step = 1;
+  const std::ptrdiff_t* a_segments = nullptr;
+
+  const float* b = nullptr;
+  std::ptrdiff_t b_step = 0;
+  const std::ptrdiff_t* b_segments = nullptr;
+
+  int segments = 1;
+  int length = 0;
+
+  float* c = nullptr;
+  RowPlaces c_rows;
+
+  GemmStart start = GemmStart::kZero;
+  const float* bias = nullptr;  // [columns], for kBias
+  GemmFinish finish = GemmFinish::kStore;
+
+  // Hints that change no result: B is large and not in cache; C is large and written once. Neither
+  // lies in a pattern that the hardware foresees.
+  bool prefetch_b = false;
+  bool prefetch_c = false;
+};
+
+// Runs on the calling thread; allocates nothing.
+void Gemm(const GemmProblem& problem);
+
+// C[r, n] = sum over s < segments, i < length of a[a_rows[r] + a_segments[s] + i] *
+// b[b_columns[n] + b_segments[s] + i], with both operands contiguous along the sum: 16 partial
+// sums (element i of a segment in sum i % 16), each one chain in ascending (s, i), then added as a
+// fixed tree. C[r, n] = c[c_columns[n] + r]. REQUIRES: all tables set.
+struct DotProblem {
+  int rows = 0;
+  int columns = 0;
+  const float* a = nullptr;
+  std::ptrdiff_t a_row_stride = 0;
+  const std::ptrdiff_t* a_segments = nullptr;
+  const float* b = nullptr;
+  const std::ptrdiff_t* b_columns = nullptr;
+  const std::ptrdiff_t* b_segments = nullptr;
+  int segments = 1;
+  int length = 0;
+  float* c = nullptr;
+  const std::ptrdiff_t* c_columns = nullptr;
+};
+
+// Runs on the calling thread; allocates nothing.
+void DotGemm(const DotProblem& problem);
+
+}  // namespace uper

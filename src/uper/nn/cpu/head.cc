@@ -1,0 +1,314 @@
+#include "uper/nn/cpu/head.h"
+
+#include <algorithm>
+
+#include "uper/base/check.h"
+#include "uper/nn/cpu/elementwise.h"
+#include "uper/nn/cpu/gemm.h"
+
+namespace uper {
+namespace {
+
+constexpr int kHiddenRows = 64;  // hidden units in one task of BackwardHidden
+// Below this many multiply-adds waking another thread costs more than it saves.
+constexpr double kWorthThreads = 1 << 18;
+
+std::ptrdiff_t Wide(int value) { return value; }
+
+// Calls task(index, thread) for all indices: on the pool if there is enough work, else here.
+template <typename Task>
+void ForEachTask(ThreadPool& pool, int count, double multiply_adds, const Task& task) {
+  if (multiply_adds >= kWorthThreads) return pool.ParallelTasks(count, task);
+  for (int index = 0; index < count; ++index) task(index, /*thread=*/0);
+}
+
+}  // namespace
+
+HeadTables::HeadTables(const NetworkSpec& spec)
+    : member_weights(std::size_t{1} * spec.members * spec.hidden_units * spec.actions),
+      member_bias(std::size_t{1} * spec.members * spec.actions),
+      mean_weights(std::size_t{1} * spec.hidden_total() * spec.actions),
+      mean_bias(spec.actions) {}
+
+Head::Head(const NetworkSpec& spec, int max_batch, ThreadPool& pool)
+    : spec_(spec),
+      hidden_(spec.hidden_units),
+      hidden_total_(spec.hidden_total()),
+      hidden_step_(spec.separate_hidden ? spec.hidden_units : 0),
+      pool_(pool),
+      groups_(spec.actions, spec.members, max_batch),
+      offsets_(pool.threads()),
+      active_(std::size_t{1} * max_batch * spec.members),
+      shared_bias_(spec.shared_output_bias ? spec.outputs : 0) {
+  for (int k = 0; k < spec.members; ++k) {
+    member_blocks_.push_back(Block(0, k));
+    member_outputs_.push_back(Wide(k) * spec.outputs);
+  }
+  for (Offsets& offsets : offsets_) {
+    offsets.a.resize(max_batch);
+    offsets.b.resize(max_batch);
+  }
+}
+
+std::ptrdiff_t Head::Block(int action, int member) const {
+  return (Wide(action) * spec_.members + member) * hidden_ * spec_.outputs;
+}
+
+std::ptrdiff_t Head::BiasBlock(int action, int member) const {
+  return (Wide(action) * spec_.members + member) * spec_.outputs;
+}
+
+const float* Head::BiasOf(const float* bias, int action, int member) const {
+  return spec_.shared_output_bias ? shared_bias_.data() : bias + BiasBlock(action, member);
+}
+
+void Head::ExpandSharedBias(const float* bias) { std::ranges::fill(shared_bias_, *bias); }
+
+void Head::Select(const float* w, const float* bias, const float* hidden,
+                  std::span<const int> actions, int actions_per_sample, int batch, float* out) {
+  const int members = spec_.members;
+  UPER_CHECK(actions_per_sample == 1 || actions_per_sample == members,
+             "one action a sample, or one a sample and member");
+  groups_.Build(actions, batch, actions_per_sample);
+  ExpandSharedBias(bias);
+  const double work = 1.0 * batch * hidden_ * spec_.member_outputs();
+  ForEachTask(pool_, spec_.actions * members, work, [&](int task, int thread) {
+    const int action = task / members;
+    const int member = task % members;
+    const int list = actions_per_sample == 1 ? 0 : member;
+    SelectBlock(w, bias, hidden, groups_.Samples(list, action), action, member, offsets_[thread],
+                out);
+  });
+}
+
+void Head::SelectBlock(const float* w, const float* bias, const float* hidden,
+                       std::span<const int> samples, int action, int member, Offsets& offsets,
+                       float* out) const {
+  if (samples.empty()) return;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    offsets.a[i] = Wide(samples[i]) * hidden_total_;
+    offsets.b[i] = Wide(samples[i]) * spec_.member_outputs();
+  }
+  Gemm({.rows = static_cast<int>(samples.size()),
+        .columns = spec_.outputs,
+        .a = hidden + member * hidden_step_,
+        .a_rows = {.offsets = offsets.a.data()},
+        .b = w + Block(action, member),
+        .b_step = spec_.outputs,
+        .length = hidden_,
+        .c = out + member_outputs_[member],
+        .c_rows = {.offsets = offsets.b.data()},
+        .start = GemmStart::kBias,
+        .bias = BiasOf(bias, action, member),
+        .prefetch_b = true});
+}
+
+void Head::All(const float* w, const float* bias, const float* hidden, int batch, float* out) {
+  const int members = spec_.members;
+  ExpandSharedBias(bias);
+  const double work = 1.0 * batch * hidden_ * spec_.actions * spec_.member_outputs();
+  ForEachTask(pool_, spec_.actions * members, work, [&](int task, int) {
+    const int action = task / members;
+    const int member = task % members;
+    Gemm({.rows = batch,
+          .columns = spec_.outputs,
+          .a = hidden + member * hidden_step_,
+          .a_rows = {.stride = hidden_total_},
+          .b = w + Block(action, member),
+          .b_step = spec_.outputs,
+          .length = hidden_,
+          .c = out + BiasBlock(action, member),
+          .c_rows = {.stride = Wide(spec_.actions) * spec_.member_outputs()},
+          .start = GemmStart::kBias,
+          .bias = BiasOf(bias, action, member)});
+  });
+}
+
+void Head::ComputeTables(const float* w, const float* bias, HeadTables& tables) {
+  const int members = spec_.members;
+  const int actions = spec_.actions;
+  ExpandSharedBias(bias);
+  const double work = 1.0 * actions * members * hidden_ * spec_.outputs;
+  ForEachTask(pool_, actions * members, work, [&](int task, int) {
+    const int action = task / members;
+    const int member = task % members;
+    RowMeans(w + Block(action, member), hidden_, spec_.outputs,
+             tables.member_weights.data() + Wide(member) * hidden_ * actions + action, actions);
+    RowMeans(BiasOf(bias, action, member), 1, spec_.outputs,
+             tables.member_bias.data() + Wide(member) * actions + action, 1);
+  });
+  FinishTables(tables);
+}
+
+// The means over members.
+void Head::FinishTables(HeadTables& tables) const {
+  const float members = static_cast<float>(spec_.members);
+  const std::ptrdiff_t table = Wide(hidden_) * spec_.actions;
+  if (spec_.separate_hidden) {
+    for (std::size_t i = 0; i < tables.mean_weights.size(); ++i) {
+      tables.mean_weights[i] = tables.member_weights[i] / members;
+    }
+  } else {
+    const float* weights = tables.member_weights.data();
+    ColumnSums(weights, spec_.members, static_cast<int>(table), /*add=*/false,
+               tables.mean_weights.data());
+    for (float& value : tables.mean_weights.span()) value /= members;
+  }
+  ColumnSums(tables.member_bias.data(), spec_.members, spec_.actions, /*add=*/false,
+             tables.mean_bias.data());
+  for (float& value : tables.mean_bias.span()) value /= members;
+}
+
+void Head::Means(const HeadTables& tables, const float* hidden, int batch, float* q) {
+  const int actions = spec_.actions;
+  const double work = 8.0 * batch * hidden_ * spec_.members;  // few actions leave lanes empty
+  ForEachTask(pool_, spec_.members, work, [&](int member, int) {
+    Gemm({.rows = batch,
+          .columns = actions,
+          .a = hidden + member * hidden_step_,
+          .a_rows = {.stride = hidden_total_},
+          .b = tables.member_weights.data() + Wide(member) * hidden_ * actions,
+          .b_step = actions,
+          .length = hidden_,
+          .c = q + Wide(member) * actions,
+          .c_rows = {.stride = Wide(spec_.members) * actions},
+          .start = GemmStart::kBias,
+          .bias = tables.member_bias.data() + Wide(member) * actions});
+  });
+}
+
+void Head::Mean(const HeadTables& tables, const float* hidden, int batch, float* q) {
+  Gemm({.rows = batch,
+        .columns = spec_.actions,
+        .a = hidden,
+        .a_rows = {.stride = hidden_total_},
+        .b = tables.mean_weights.data(),
+        .b_step = spec_.actions,
+        .length = hidden_total_,
+        .c = q,
+        .c_rows = {.stride = spec_.actions},
+        .start = GemmStart::kBias,
+        .bias = tables.mean_bias.data()});
+}
+
+void Head::BeginBackward(std::span<const int> actions, const float* d_out, int batch) {
+  groups_.Build(actions, batch, 1);
+  const std::size_t outputs = spec_.outputs;
+  for (int pair = 0; pair < batch * spec_.members; ++pair) {
+    active_[pair] = !AllZero({d_out + pair * outputs, outputs});
+  }
+}
+
+void Head::BackwardHidden(const float* w, const float* d_out, int batch, float* d_hidden) {
+  const int blocks = (hidden_ + kHiddenRows - 1) / kHiddenRows;
+  const double work = 1.0 * batch * hidden_ * spec_.member_outputs();
+  if (spec_.outputs == 1) {
+    return ForEachTask(pool_, spec_.actions, work,
+                       [&](int action, int) { BackwardHiddenScalar(w, d_out, action, d_hidden); });
+  }
+  ForEachTask(pool_, spec_.actions * blocks, work, [&](int task, int thread) {
+    const int begin = task % blocks * kHiddenRows;
+    BackwardHiddenBlock(w, d_out, task / blocks, begin, std::min(begin + kHiddenRows, hidden_),
+                        offsets_[thread], d_hidden);
+  });
+}
+
+// Hidden units [begin, end) for the samples of one action: weights and d_out both lie along the
+// outputs, and there are too few samples to fill vectors with them.
+void Head::BackwardHiddenBlock(const float* w, const float* d_out, int action, int begin, int end,
+                               Offsets& offsets, float* d_hidden) const {
+  const std::span<const int> samples = groups_.Samples(0, action);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    offsets.a[i] = Wide(samples[i]) * hidden_total_;
+    offsets.b[i] = Wide(samples[i]) * spec_.member_outputs();
+  }
+  DotProblem problem{.rows = end - begin,
+                     .columns = static_cast<int>(samples.size()),
+                     .a = w + Block(action, 0) + Wide(begin) * spec_.outputs,
+                     .a_row_stride = spec_.outputs,
+                     .a_segments = member_blocks_.data(),
+                     .b = d_out,
+                     .b_columns = offsets.b.data(),
+                     .b_segments = member_outputs_.data(),
+                     .segments = spec_.members,
+                     .length = spec_.outputs,
+                     .c = d_hidden + begin,
+                     .c_columns = offsets.a.data()};
+  if (!spec_.separate_hidden) return DotGemm(problem);
+  problem.segments = 1;
+  for (int k = 0; k < spec_.members; ++k, ++problem.a_segments, ++problem.b_segments) {
+    DotGemm(problem);
+    problem.c += hidden_step_;
+  }
+}
+
+// One output a member: the weights lie along the hidden units.
+void Head::BackwardHiddenScalar(const float* w, const float* d_out, int action,
+                                float* d_hidden) const {
+  const int members = spec_.members;
+  for (const int sample : groups_.Samples(0, action)) {
+    GemmProblem problem{.rows = 1,
+                        .columns = hidden_,
+                        .a = d_out + Wide(sample) * members,
+                        .b = w + Block(action, 0),
+                        .b_step = hidden_,
+                        .length = members,
+                        .c = d_hidden + Wide(sample) * hidden_total_};
+    if (!spec_.separate_hidden) {
+      Gemm(problem);
+      continue;
+    }
+    problem.length = 1;
+    for (int k = 0; k < members; ++k) {
+      Gemm(problem);
+      ++problem.a;
+      problem.b += hidden_;
+      problem.c += hidden_;
+    }
+  }
+}
+
+void Head::BackwardWeights(int task, int thread, const float* hidden, const float* d_out, float* dw,
+                           float* db) {
+  const int action = task / spec_.members;
+  const int member = task % spec_.members;
+  Offsets& offsets = offsets_[thread];
+  int count = 0;
+  for (const int sample : groups_.Samples(0, action)) {
+    if (!active_[sample * spec_.members + member]) continue;
+    offsets.a[count] = Wide(sample) * hidden_total_;
+    offsets.b[count] = Wide(sample) * spec_.member_outputs();
+    ++count;
+  }
+  const float* d = d_out + member_outputs_[member];
+  float* bias = db == nullptr ? nullptr : db + BiasBlock(action, member);
+  if (bias != nullptr) std::fill_n(bias, spec_.outputs, 0.0F);
+  if (count == 0) {
+    std::fill_n(dw + Block(action, member), Wide(hidden_) * spec_.outputs, 0.0F);
+    return;
+  }
+  Gemm({.rows = hidden_,
+        .columns = spec_.outputs,
+        .a = hidden + member * hidden_step_,
+        .a_rows = {.stride = 1},
+        .a_segments = offsets.a.data(),
+        .b = d,
+        .b_segments = offsets.b.data(),
+        .segments = count,
+        .length = 1,
+        .c = dw + Block(action, member),
+        .c_rows = {.stride = spec_.outputs},
+        .prefetch_c = true});
+  for (int i = 0; bias != nullptr && i < count; ++i) {
+    ColumnSums(d + offsets.b[i], 1, spec_.outputs, /*add=*/true, bias);
+  }
+}
+
+float Head::BackwardSharedBias(const float* d_out, int batch) const {
+  double sum = 0;
+  const std::ptrdiff_t count = Wide(batch) * spec_.member_outputs();
+  for (std::ptrdiff_t i = 0; i < count; ++i) sum += static_cast<double>(d_out[i]);
+  return static_cast<float>(sum);
+}
+
+}  // namespace uper

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "uper/base/thread_pool.h"
+#include "uper/nn/cpu/action_groups.h"
+#include "uper/nn/float_buffer.h"
+#include "uper/nn/network_spec.h"
+
+namespace uper {
+
+// Averages of a head, which is linear: the mean over outputs (and members) of what it computes is
+// what its averaged weights compute. Belongs to one set of parameters and is recomputed when they
+// change.
+struct HeadTables {
+  explicit HeadTables(const NetworkSpec& spec);
+
+  FloatBuffer member_weights;  // [member, hidden unit, action], mean over outputs
+  FloatBuffer member_bias;     // [member, action]
+  FloatBuffer
+      mean_weights;       // [hidden unit (of all members, if separate), action], over members too
+  FloatBuffer mean_bias;  // [action]
+};
+
+// The linear head
+//
+//   z[b, a, k, m] = bias[a, k, m] + sum over h of hidden[b, (k,) h] * w[a, k, h, m],
+//
+// K members, M outputs; w [action, member, hidden unit, output], bias [action, member, output] or
+// one shared number. Only the blocks [h, m] of asked-for actions are touched. Not thread-safe: the
+// functions use the pool themselves and share tables of indices.
+class Head {
+ public:
+  Head(const NetworkSpec& spec, int max_batch, ThreadPool& pool);
+
+  // out [batch, member, output] for one action a sample (actions_per_sample = 1), or for one action
+  // a (sample, member) (actions_per_sample = members, actions [batch, member]).
+  void Select(const float* w, const float* bias, const float* hidden, std::span<const int> actions,
+              int actions_per_sample, int batch, float* out);
+  // out [batch, action, member, output].
+  void All(const float* w, const float* bias, const float* hidden, int batch, float* out);
+
+  void ComputeTables(const float* w, const float* bias, HeadTables& tables);
+  // q [batch, member, action]: the mean over outputs.
+  void Means(const HeadTables& tables, const float* hidden, int batch, float* q);
+  // q [batch, action]: the mean over outputs and members.
+  void Mean(const HeadTables& tables, const float* hidden, int batch, float* q);
+
+  // The gradient of Select() with one action a sample, from d_out [batch, member, output], in
+  // steps so that the weights' part can run beside that of other layers.
+  // 1. Sorts the samples and finds the (sample, member) pairs whose d_out is all zero (masked).
+  void BeginBackward(std::span<const int> actions, const float* d_out, int batch);
+  // 2. d_hidden [batch, hidden_total].
+  void BackwardHidden(const float* w, const float* d_out, int batch, float* d_hidden);
+  // 3. dw and db of all actions, written whole (zero for actions not taken); pieces for any thread.
+  int weight_tasks() const { return spec_.actions * spec_.members; }
+  void BackwardWeights(int task, int thread, const float* hidden, const float* d_out, float* dw,
+                       float* db);
+  // 3b. With a shared bias instead of db: one number.
+  float BackwardSharedBias(const float* d_out, int batch) const;
+
+ private:
+  // Scratch of one thread: offsets of samples.
+  struct Offsets {
+    std::vector<std::ptrdiff_t> a;
+    std::vector<std::ptrdiff_t> b;
+  };
+
+  std::ptrdiff_t Block(int action, int member) const;  // of w
+  std::ptrdiff_t BiasBlock(int action, int member) const;
+  const float* BiasOf(const float* bias, int action, int member) const;
+  void ExpandSharedBias(const float* bias);
+  void SelectBlock(const float* w, const float* bias, const float* hidden,
+                   std::span<const int> samples, int action, int member, Offsets& offsets,
+                   float* out) const;
+  void BackwardHiddenBlock(const float* w, const float* d_out, int action, int begin, int end,
+                           Offsets& offsets, float* d_hidden) const;
+  void BackwardHiddenScalar(const float* w, const float* d_out, int action, float* d_hidden) const;
+  void FinishTables(HeadTables& tables) const;
+
+  // Constant after construction.
+  NetworkSpec spec_;
+  int hidden_;                  // of one member
+  int hidden_total_;            // of a sample
+  std::ptrdiff_t hidden_step_;  // from one member's hidden units to the next's; 0 when shared
+  ThreadPool& pool_;
+  std::vector<std::ptrdiff_t> member_blocks_;   // [member]: in the block of an action
+  std::vector<std::ptrdiff_t> member_outputs_;  // [member]: in a sample's outputs
+
+  ActionGroups groups_;
+  std::vector<Offsets> offsets_;    // [thread]
+  std::vector<char> active_;        // [sample, member]: d_out is not all zero
+  std::vector<float> shared_bias_;  // [output]: the shared number, repeated
+};
+
+}  // namespace uper

@@ -1,0 +1,111 @@
+// Vector helpers of the kernels. Included once for each target (Highway's foreach_target), hence
+// the toggling guard instead of #pragma once.
+#if defined(UPER_NN_CPU_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef UPER_NN_CPU_SIMD_INL_H_
+#undef UPER_NN_CPU_SIMD_INL_H_
+#else
+#define UPER_NN_CPU_SIMD_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <cstddef>
+
+HWY_BEFORE_NAMESPACE();
+namespace uper {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::CappedTag<float, 16>;
+using Vec = hn::Vec<Tag>;
+using MaskVec = hn::Mask<Tag>;
+inline constexpr int kLanes = static_cast<int>(hn::MaxLanes(Tag()));
+// Sums that run along memory are kept as 16 partial sums, element i in sum i % 16, on every target.
+inline constexpr int kPartialSums = 16;
+inline constexpr int kPartialVectors = kPartialSums / kLanes;
+
+HWY_INLINE Vec Zero() { return hn::Zero(Tag()); }
+HWY_INLINE Vec Broadcast(float value) { return hn::Set(Tag(), value); }
+HWY_INLINE Vec LoadVec(const float* from) { return hn::LoadU(Tag(), from); }
+HWY_INLINE void StoreVec(Vec value, float* to) { hn::StoreU(value, Tag(), to); }
+
+// a * b + c, rounded once.
+HWY_INLINE Vec Fused(Vec a, Vec b, Vec c) {
+#if HWY_NATIVE_FMA
+  return hn::MulAdd(a, b, c);
+#else
+  HWY_ALIGN float x[kLanes], y[kLanes], z[kLanes];
+  StoreVec(a, x);
+  StoreVec(b, y);
+  StoreVec(c, z);
+  for (int i = 0; i < kLanes; ++i) z[i] = std::fma(x[i], y[i], z[i]);
+  return LoadVec(z);
+#endif
+}
+
+// Negative entries become 0; NaN stays NaN, so that a poisoned network is noticed.
+HWY_INLINE Vec Relu(Vec value) { return hn::IfThenZeroElse(hn::Lt(value, Zero()), value); }
+
+HWY_INLINE MaskVec FirstLanes(int count) { return hn::FirstN(Tag(), static_cast<size_t>(count)); }
+
+// The first lanes of the mask from memory, 0 in the others; touches no other memory.
+HWY_INLINE Vec LoadMasked(MaskVec mask, const float* from) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(mask, Tag(), from);
+#else
+  HWY_ALIGN float lanes[kLanes] = {};
+  const size_t count = hn::CountTrue(Tag(), mask);
+  for (size_t i = 0; i < count; ++i) lanes[i] = from[i];
+  return LoadVec(lanes);
+#endif
+}
+
+HWY_INLINE void StoreMasked(Vec value, MaskVec mask, float* to) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  hn::BlendedStore(value, mask, Tag(), to);
+#elif HWY_ARCH_X86 && HWY_TARGET == HWY_AVX2  // its masked store is very slow on AMD
+  const hn::Half<Tag> half;
+  const hn::Half<decltype(half)> quarter;
+  const size_t count = hn::CountTrue(Tag(), mask);
+  if (count >= 8) return StoreVec(value, to);
+  auto low = hn::LowerHalf(half, value);
+  if (count & 4) {
+    hn::StoreU(low, half, to);
+    low = hn::UpperHalf(half, value);
+  }
+  auto pair = hn::LowerHalf(quarter, low);
+  if (count & 2) {
+    hn::StoreU(pair, quarter, to + (count & 4));
+    pair = hn::UpperHalf(quarter, low);
+  }
+  if (count & 1) to[count - 1] = hn::GetLane(pair);
+#else
+  HWY_ALIGN float lanes[kLanes];
+  StoreVec(value, lanes);
+  const size_t count = hn::CountTrue(Tag(), mask);
+  for (size_t i = 0; i < count; ++i) to[i] = lanes[i];
+#endif
+}
+
+// The sum of the 16 partial sums: 16 -> 8 -> 4 by adding the upper half to the lower, then
+// (s0 + s2) + (s1 + s3).
+HWY_INLINE float SumOfPartials(const Vec (&sums)[kPartialVectors]) {
+  HWY_ALIGN float s[kPartialSums];
+  for (int i = 0; i < kPartialVectors; ++i) StoreVec(sums[i], s + i * kLanes);
+  const hn::CappedTag<float, 4> four;
+  HWY_ALIGN float t[4];
+  for (size_t i = 0; i < 4; i += hn::Lanes(four)) {
+    const auto low = hn::Add(hn::Load(four, s + i), hn::Load(four, s + i + 8));
+    const auto high = hn::Add(hn::Load(four, s + i + 4), hn::Load(four, s + i + 12));
+    hn::Store(hn::Add(low, high), four, t + i);
+  }
+  return (t[0] + t[2]) + (t[1] + t[3]);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace uper
+HWY_AFTER_NAMESPACE();
+
+#endif  // UPER_NN_CPU_SIMD_INL_H_
