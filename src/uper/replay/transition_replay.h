@@ -63,6 +63,7 @@ class TransitionReplay {
   // Ids, priorities, counters.
   const ReplayBuffer& buffer() const { return buffer_; }
   const Observations& observations() const { return observations_; }
+  const MaskStore& masks() const { return masks_; }
   std::size_t size() const { return buffer_.size(); }
   std::size_t observation_bytes() const { return observations_.observation_bytes(); }
   ReplayBatch MakeBatch(std::size_t batch) const { return {batch, observation_bytes()}; }

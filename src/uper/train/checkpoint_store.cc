@@ -1,0 +1,293 @@
+#include "uper/train/checkpoint_store.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "uper/base/check.h"
+#include "uper/train/checksum.h"
+#include "uper/train/segment_codec.h"
+
+namespace uper {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTemporary = ".tmp";
+
+bool IsDiskFull(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+
+SaveOutcome Failed(const std::string& action, int error) {
+  return {.disk_full = IsDiskFull(error),
+          .problem = "cannot " + action + ": " + std::strerror(error)};
+}
+
+}  // namespace
+
+void SaveOutcome::ThrowIfFailed() const {
+  if (saved) return;
+  throw Error(disk_full ? ErrorKind::kResources : ErrorKind::kUsage,
+              "the checkpoint was not saved: " + problem);
+}
+
+// Writes files under their names and remembers them, so that a failed save leaves nothing.
+struct CheckpointStore::PublishJob {
+  CheckpointStore& store;
+  std::vector<std::string> written = {};
+  std::uint64_t bytes = 0;
+
+  // 0 or an errno value.
+  int Write(const std::string& name, std::span<const std::byte> content, ManifestFile* file) {
+    const int error = WriteDurably(store.files_, store.folder_ / name, content);
+    if (error != 0) return error;
+    written.push_back(name);
+    bytes += content.size();
+    *file = {.name = name, .bytes = content.size(), .checksum = ChecksumOf(content)};
+    return 0;
+  }
+
+  int WriteSegment(const std::string& stream, const PreparedSave::Segment& segment,
+                   ManifestSegment* entry) {
+    const std::vector<std::byte> frame =
+        CompressSegment(segment.raw, store.options_.compression_level);
+    entry->begin = segment.begin;
+    entry->end = segment.end;
+    return Write(SegmentName(stream, segment.begin, segment.end, store.next_number_), frame,
+                 &entry->file);
+  }
+
+  int WriteStream(const std::string& name, const PreparedSave::Stream& stream,
+                  ManifestStream* entry) {
+    *entry = {.record_bytes = stream.record_bytes,
+              .first_id = stream.first_id,
+              .next_id = stream.next_id,
+              .segments = stream.stored};
+    for (const PreparedSave::Segment& segment : stream.fresh) {
+      ManifestSegment fresh;
+      if (const int error = WriteSegment(name, segment, &fresh)) return error;
+      entry->segments.push_back(fresh);
+    }
+    std::sort(entry->segments.begin(), entry->segments.end(),
+              [](const ManifestSegment& a, const ManifestSegment& b) { return a.begin < b.begin; });
+    return 0;
+  }
+
+  int WriteParts(const PreparedSave& save, Manifest* manifest) {
+    const std::uint64_t number = manifest->number;
+    for (const auto& [name, stream] : save.streams) {
+      if (const int error = WriteStream(name, stream, &manifest->streams[name])) return error;
+    }
+    for (const auto& [name, file] : save.tensors) {
+      const std::string file_name = NumberedName(name, number, "safetensors");
+      if (const int error = Write(file_name, file, &manifest->tensors[name])) return error;
+    }
+    const std::string document = NumberedName("state", number, "json");
+    return Write(document, BytesOfText(save.document), &manifest->document);
+  }
+
+  // Renames the manifest into place: from then on the checkpoint exists.
+  int PublishManifest(const Manifest& manifest) {
+    const std::string name = ManifestName(manifest.number);
+    const std::string text = EncodeManifest(manifest);
+    ManifestFile temporary;
+    if (const int error = Write(name + kTemporary, BytesOfText(text), &temporary)) return error;
+    return RepeatInterrupted([&] {
+      return store.files_.Rename(store.folder_ / (name + kTemporary), store.folder_ / name);
+    });
+  }
+
+  void RemoveWritten(const Manifest& manifest) {
+    // A rename may be reported as failed and yet have happened.
+    store.files_.Remove(store.folder_ / ManifestName(manifest.number));
+    for (const std::string& name : written) store.files_.Remove(store.folder_ / name);
+  }
+};
+
+CheckpointStore::CheckpointStore(fs::path folder, CheckpointStoreOptions options, FileSystem& files)
+    : folder_(std::move(folder)), options_(options), files_(files) {
+  UPER_CHECK(options.keep >= 1 && options.segment_records >= 1, "checkpoint store options");
+}
+
+LoadResult CheckpointStore::Load() {
+  LoadResult result = LoadNewestCheckpoint(folder_, files_);
+  const std::vector<std::string> names = ListCheckpoints(files_, folder_);
+  kept_.clear();
+  stored_.clear();
+  for (const std::string& name : names) {
+    next_number_ = std::max(next_number_, NumberInName(name).value_or(0) + 1);
+  }
+  for (const std::uint64_t number : ManifestNumbers(names)) {
+    if (!result.checkpoint || number > result.checkpoint->manifest.number) continue;
+    try {
+      kept_.push_back(ReadManifest(files_, folder_, ManifestName(number)));
+    } catch (const Error&) {
+      // Older than the one in use and damaged: the next save removes it.
+    }
+  }
+  if (result.checkpoint) Remember(result.checkpoint->manifest);
+  loaded_ = true;
+  return result;
+}
+
+void CheckpointStore::Remember(const Manifest& manifest) {
+  stored_.clear();
+  for (const auto& [name, stream] : manifest.streams) stored_[name] = stream.segments;
+}
+
+std::uint64_t CheckpointStore::GridOf(std::uint64_t record_bytes) const {
+  UPER_CHECK(record_bytes >= 1 && record_bytes <= kMaxSegmentBytes, "size of a record");
+  const std::uint64_t fitting = std::max<std::uint64_t>(1, options_.segment_bytes / record_bytes);
+  return std::min(std::bit_floor(fitting), options_.segment_records);
+}
+
+bool CheckpointStore::IsThere(const ManifestFile& file) const {
+  std::uint64_t bytes = 0;
+  return files_.Size(folder_ / file.name, &bytes) == 0 && bytes == file.bytes;
+}
+
+int CheckpointStore::MakeFolder() {
+  const int error = RepeatInterrupted([&] { return files_.MakeFolder(folder_); });
+  if (error != 0 || !kept_.empty()) return error;
+  // A new folder's own name must survive too.
+  const fs::path parent = folder_.has_parent_path() ? folder_.parent_path() : ".";
+  return RepeatInterrupted([&] { return files_.SyncFolder(parent); });
+}
+
+int CheckpointStore::SyncFolder() {
+  return RepeatInterrupted([&] { return files_.SyncFolder(folder_); });
+}
+
+// A stored segment of the same grid cell that holds [begin, end).
+const ManifestSegment* CheckpointStore::FindStored(const std::string& stream,
+                                                   std::uint64_t cell_begin, std::uint64_t begin,
+                                                   std::uint64_t end) const {
+  const auto found = stored_.find(stream);
+  if (found == stored_.end()) return nullptr;
+  for (const ManifestSegment& segment : found->second) {
+    const bool fits = segment.end == end && segment.begin >= cell_begin && segment.begin <= begin;
+    if (fits && IsThere(segment.file)) return &segment;
+  }
+  return nullptr;
+}
+
+PreparedSave::Stream CheckpointStore::PrepareStream(const std::string& name,
+                                                    const RecordStream& stream) const {
+  UPER_CHECK(IsPartName(name) && stream.first_id <= stream.next_id, "stream '" + name + "'");
+  const std::uint64_t grid = GridOf(stream.record_bytes);
+  PreparedSave::Stream prepared{
+      .record_bytes = stream.record_bytes, .first_id = stream.first_id, .next_id = stream.next_id};
+  for (std::uint64_t begin = stream.first_id; begin < stream.next_id;) {
+    const std::uint64_t cell_begin = begin / grid * grid;
+    const std::uint64_t end = std::min(cell_begin + grid, stream.next_id);
+    if (const ManifestSegment* stored = FindStored(name, cell_begin, begin, end)) {
+      prepared.stored.push_back(*stored);
+    } else {
+      std::vector<std::byte> raw((end - begin) * stream.record_bytes);
+      stream.read(begin, end, raw);
+      prepared.fresh.push_back({.begin = begin, .end = end, .raw = std::move(raw)});
+    }
+    begin = end;
+  }
+  return prepared;
+}
+
+PreparedSave CheckpointStore::Prepare(const CheckpointContent& content) const {
+  UPER_CHECK(loaded_, "Load() comes first");
+  PreparedSave save{.info = content.info, .document = content.document.dump()};
+  for (const auto& [name, tensors] : content.tensors) {
+    UPER_CHECK(IsPartName(name), "tensor file '" + name + "'");
+    save.tensors[name] = EncodeSafetensors(tensors);
+  }
+  for (const auto& [name, stream] : content.streams) {
+    save.streams[name] = PrepareStream(name, stream);
+  }
+  return save;
+}
+
+SaveOutcome CheckpointStore::WriteAhead(const std::map<std::string, RecordStream>& streams) {
+  UPER_CHECK(loaded_, "Load() comes first");
+  if (const int error = MakeFolder()) return Failed("create the folder", error);
+  SaveOutcome outcome{.saved = true};
+  for (const auto& [name, stream] : streams) {
+    const std::uint64_t grid = GridOf(stream.record_bytes);
+    RecordStream complete = stream;
+    complete.next_id = std::max(stream.first_id, stream.next_id / grid * grid);
+    for (const PreparedSave::Segment& segment : PrepareStream(name, complete).fresh) {
+      PublishJob job{*this};
+      ManifestSegment entry;
+      const int error = job.WriteSegment(name, segment, &entry);
+      if (error != 0) return Failed("write " + name, error);
+      outcome.bytes_written += job.bytes;
+      stored_[name].push_back(entry);
+    }
+  }
+  return outcome;
+}
+
+SaveOutcome CheckpointStore::Publish(const PreparedSave& save) {
+  UPER_CHECK(loaded_, "Load() comes first");
+  if (const int error = MakeFolder()) return Failed("create the folder", error);
+  Manifest manifest{.number = next_number_, .info = save.info};
+  for (std::size_t i = 0; i < std::min(kept_.size(), options_.keep - 1); ++i) {
+    manifest.previous.push_back(kept_[i].number);
+  }
+  PublishJob job{*this};
+  int error = job.WriteParts(save, &manifest);
+  if (error == 0) error = SyncFolder();
+  if (error == 0) error = job.PublishManifest(manifest);
+  if (error != 0) {
+    job.RemoveWritten(manifest);
+    return Failed("write to " + folder_.string(), error);
+  }
+
+  ++next_number_;
+  Remember(manifest);
+  kept_.insert(kept_.begin(), std::move(manifest));
+  SaveOutcome outcome{.saved = true, .number = kept_.front().number, .bytes_written = job.bytes};
+  if (const int sync_error = SyncFolder()) {
+    // It is there, but a crash of the machine may undo it: the older ones must stay.
+    outcome.problem = Failed("make the checkpoint durable", sync_error).problem;
+    return outcome;
+  }
+  kept_.resize(std::min(kept_.size(), options_.keep));
+  WriteMarker();
+  Prune();
+  return outcome;
+}
+
+// Not essential, so a failure is left to the next save.
+void CheckpointStore::WriteMarker() {
+  std::uint64_t bytes = 0;
+  const fs::path marker = folder_ / kMarkerName;
+  if (files_.Size(marker, &bytes) == 0) return;
+  const fs::path temporary = folder_ / (std::string(kMarkerName) + kTemporary);
+  const std::string text = kMarkerText;
+  if (WriteDurably(files_, temporary, BytesOfText(text)) != 0) return;
+  if (files_.Rename(temporary, marker) != 0) files_.Remove(temporary);
+}
+
+// Removes what no kept checkpoint needs. Manifests go first and for good: one whose files are gone
+// would look like a damaged checkpoint.
+void CheckpointStore::Prune() {
+  std::set<std::string> needed;
+  for (const Manifest& manifest : kept_) {
+    needed.insert(ManifestName(manifest.number));
+    for (const ManifestFile& file : manifest.Files()) needed.insert(file.name);
+  }
+  std::vector<std::string> names;
+  if (files_.List(folder_, &names) != 0) return;
+  std::erase_if(
+      names, [&](const std::string& name) { return !NumberInName(name) || needed.contains(name); });
+  bool removed_all = true;
+  for (const std::string& name : names) {
+    if (IsManifestName(name)) removed_all = files_.Remove(folder_ / name) == 0 && removed_all;
+  }
+  if (!removed_all || SyncFolder() != 0) return;
+  for (const std::string& name : names) {
+    if (!IsManifestName(name)) files_.Remove(folder_ / name);
+  }
+}
+
+}  // namespace uper

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "uper/train/checkpoint_content.h"
+#include "uper/train/checkpoint_manifest.h"
+#include "uper/train/checkpoint_reader.h"
+#include "uper/train/file_system.h"
+
+namespace uper {
+
+struct CheckpointStoreOptions {
+  std::size_t keep = 2;                                   // checkpoints, at least 1
+  int compression_level = 1;                              // zstd's
+  std::uint64_t segment_bytes = std::uint64_t{32} << 20;  // of a segment before compression, ...
+  std::uint64_t segment_records = 16'384;                 // ... and its records, at most
+};
+
+// Everything a save will write, in memory: independent of the trainer's own memory.
+struct PreparedSave {
+  struct Segment {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::vector<std::byte> raw;
+  };
+  struct Stream {
+    std::uint64_t record_bytes = 0;
+    std::uint64_t first_id = 0;
+    std::uint64_t next_id = 0;
+    std::vector<ManifestSegment> stored;  // by earlier saves
+    std::vector<Segment> fresh;
+  };
+
+  nlohmann::json info;
+  std::string document;
+  std::map<std::string, std::vector<std::byte>> tensors;  // as files
+  std::map<std::string, Stream> streams;
+};
+
+// What became of a save.
+struct SaveOutcome {
+  bool saved = false;
+  std::uint64_t number = 0;  // of the checkpoint, if saved
+  std::uint64_t bytes_written = 0;
+  bool disk_full = false;
+  std::string problem;  // why it was not saved, or (saved) what could not be done afterwards
+
+  // Throws Error(kResources) if the disk is full, else Error(kUsage), unless it was saved.
+  void ThrowIfFailed() const;
+};
+
+// The folder checkpoints/ of a run.
+//
+// A save writes files under names never used before, makes them durable, and then publishes them by
+// renaming a manifest into place; only after that are older checkpoints and files that no kept
+// manifest names removed (manifests first). So at every moment, whatever fails, the newest
+// manifest that verifies is a whole checkpoint.
+//
+// Record streams are kept as segments: ranges of ids on a fixed grid, written once and shared by
+// all checkpoints that need them. A save writes the ranges that are new and the unfinished last
+// one.
+//
+// Use: Load() once, then Prepare and Publish (or Save) again and again. Prepare copies what it
+// needs and, with WriteAhead, is the only part that looks at the trainer's memory; Publish may run
+// on another thread, but no other call may come between the two.
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(std::filesystem::path folder, CheckpointStoreOptions options = {},
+                           FileSystem& files = PosixFileSystem());
+
+  // The newest checkpoint that verifies, or nothing if none was ever saved here. Throws
+  // Error(kCorrupt) naming files and reasons if there are checkpoints but none can be loaded.
+  LoadResult Load();
+
+  // Writes segments that are complete and not stored yet, so that a later save has less to do.
+  // Optional; a failure is reported and tried again by the next save.
+  SaveOutcome WriteAhead(const std::map<std::string, RecordStream>& streams);
+
+  PreparedSave Prepare(const CheckpointContent& content) const;
+  // Never throws for what the file system does: see SaveOutcome. If it fails, the files of this
+  // save are removed and the older checkpoints are as they were.
+  SaveOutcome Publish(const PreparedSave& save);
+  SaveOutcome Save(const CheckpointContent& content) { return Publish(Prepare(content)); }
+
+ private:
+  struct PublishJob;
+
+  std::uint64_t GridOf(std::uint64_t record_bytes) const;
+  PreparedSave::Stream PrepareStream(const std::string& name, const RecordStream& stream) const;
+  const ManifestSegment* FindStored(const std::string& stream, std::uint64_t cell_begin,
+                                    std::uint64_t begin, std::uint64_t end) const;
+  bool IsThere(const ManifestFile& file) const;
+  int MakeFolder();
+  int SyncFolder();
+  void Remember(const Manifest& manifest);
+  void WriteMarker();
+  void Prune();
+
+  const std::filesystem::path folder_;
+  const CheckpointStoreOptions options_;
+  FileSystem& files_;
+
+  bool loaded_ = false;
+  std::uint64_t next_number_ = 1;
+  std::vector<Manifest> kept_;  // good ones, newest first
+  // Segments that may be reused: those of the newest checkpoint, and those written ahead.
+  std::map<std::string, std::vector<ManifestSegment>> stored_;
+};
+
+}  // namespace uper

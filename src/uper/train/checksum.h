@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace uper {
+
+// XXH3-128 of some bytes as 32 hexadecimal digits. Finds damage; no protection against forgery.
+std::string ChecksumOf(std::span<const std::byte> bytes);
+
+// The same for bytes that come in parts.
+class Checksummer {
+ public:
+  Checksummer();
+  ~Checksummer();
+  Checksummer(const Checksummer&) = delete;
+  Checksummer& operator=(const Checksummer&) = delete;
+
+  void Add(std::span<const std::byte> bytes);
+  // Of everything added so far.
+  std::string Value() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace uper

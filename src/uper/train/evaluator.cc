@@ -1,0 +1,46 @@
+#include "uper/train/evaluator.h"
+
+#include <numeric>
+
+#include "uper/base/random.h"
+#include "uper/train/policy.h"
+
+namespace uper {
+
+double EvaluationResult::mean_return() const {
+  if (returns.empty()) return partial_return;
+  return std::accumulate(returns.begin(), returns.end(), 0.0) / static_cast<double>(returns.size());
+}
+
+EvaluationResult Evaluate(Learner& learner, Environment& environment,
+                          const EvaluationOptions& options, const StopFlag& stop) {
+  RandomStream exploration(options.seed, "evaluation exploration", options.index);
+  std::vector<std::byte> observation(environment.spec().observation_bytes());
+  std::vector<float> q(environment.spec().actions);
+  EvaluationResult result;
+  bool in_episode = false;
+  const auto done = [&] {
+    const auto episodes = static_cast<std::int64_t>(result.returns.size());
+    return stop || (options.frames > 0 && result.frames >= options.frames) ||
+           (options.episodes > 0 && episodes >= options.episodes);
+  };
+  while (!done()) {
+    if (!in_episode) {
+      environment.Reset(observation);
+      result.partial_return = 0;
+      in_episode = true;
+    }
+    learner.ActionValues(observation, 1, q);
+    const TimeStep step =
+        environment.Step(EpsilonGreedy(q, options.epsilon, exploration), observation);
+    result.frames += step.frames;
+    result.partial_return += step.reward;
+    if (step.last()) {
+      result.returns.push_back(result.partial_return);
+      in_episode = false;
+    }
+  }
+  return result;
+}
+
+}  // namespace uper

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+
+#include "uper/train/append_log.h"
+#include "uper/train/metrics_row.h"
+
+namespace uper {
+
+struct MetricsLogOptions {
+  std::filesystem::path csv;     // metrics.csv
+  std::filesystem::path events;  // events.out.tfevents.*
+  WarningCallback warn;          // at most once a minute and file
+  // Seconds since 1970, for TensorBoard's axis; never enters the CSV.
+  std::function<double()> wall_clock;
+};
+
+// The metrics of a run, as CSV and for TensorBoard alike. Rows are in the files when Append
+// returns; a file that cannot be written warns and never throws. Not thread-safe.
+class MetricsLog {
+ public:
+  // Empty logs in the place of any others. Throws Error(kUsage) if a file cannot be created.
+  explicit MetricsLog(const MetricsLogOptions& options);
+  // As they were when `state` was taken. Throws Error(kCorrupt) if that is not a state.
+  MetricsLog(const MetricsLogOptions& options, const nlohmann::json& state);
+
+  void Append(const MetricsRow& row);
+  // The state for a checkpoint, after everything so far was made durable.
+  nlohmann::json SaveState();
+
+ private:
+  std::function<double()> wall_clock_;
+  AppendLog csv_;
+  AppendLog events_;
+};
+
+}  // namespace uper

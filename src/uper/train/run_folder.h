@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace uper {
+
+enum class RunState {
+  kNew,         // nothing of a run is there
+  kUnfinished,  // a run was started
+  kFinished,    // it reached its number of frames
+};
+
+// Names of the files in a run folder, and what state the run in it is in.
+//
+//   config.toml  run.json  metrics.csv  events.out.tfevents.*  summary.json  plots/  checkpoints/
+//   lock         held while a process trains (run_lock.h)
+//   finished     appears when the run has ended; holds the number of frames
+class RunFolder {
+ public:
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path config() const { return path_ / "config.toml"; }
+  std::filesystem::path run_json() const { return path_ / "run.json"; }
+  std::filesystem::path metrics() const { return path_ / "metrics.csv"; }
+  // One name for all sessions of the run, so that a restart replaces or continues the file.
+  std::filesystem::path events() const { return path_ / "events.out.tfevents.0000000001.uper"; }
+  std::filesystem::path summary() const { return path_ / "summary.json"; }
+  std::filesystem::path plots() const { return path_ / "plots"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path lock() const { return path_ / "lock"; }
+  std::filesystem::path finished() const { return path_ / "finished"; }
+
+  // Throws Error(kCorrupt) for checkpoints without config.toml, or a finished marker that is not
+  // one.
+  RunState State() const;
+  // Frames at which the run ended; nothing if it has not.
+  std::optional<std::int64_t> FinishedFrames() const;
+  void MarkFinished(std::int64_t frames) const;
+  // For a run whose `frames` was raised.
+  void ClearFinished() const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace uper

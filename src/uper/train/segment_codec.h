@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace uper {
+
+// A replay segment on disk: one zstd frame with its content's size and checksum.
+std::vector<std::byte> CompressSegment(std::span<const std::byte> raw, int level);
+
+// Throws Error(kCorrupt), its message starting with `what`, unless the frame is whole and holds
+// exactly raw.size() bytes. Needs no memory beyond the two spans.
+void DecompressSegment(std::span<const std::byte> frame, std::span<std::byte> raw,
+                       const std::string& what);
+
+}  // namespace uper

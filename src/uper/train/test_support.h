@@ -1,0 +1,67 @@
+#pragma once
+
+// Shared parts of this folder's tests.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+
+#include "uper/base/error.h"
+
+namespace uper {
+
+// Campaigns over many cases take every kStride-th where a sanitizer makes each ten times as slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int kStride = 10;
+#else
+inline constexpr int kStride = 1;
+#endif
+
+// The kind and message of an Error.
+struct Thrown {
+  ErrorKind kind = ErrorKind::kInternal;
+  std::string message;
+
+  bool Says(const std::string& words) const { return message.find(words) != std::string::npos; }
+};
+
+// What `function` throws; a failure of the test if it throws no Error.
+inline Thrown Catch(const std::function<void()>& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return {.kind = error.kind(), .message = error.what()};
+  }
+  ADD_FAILURE() << "no Error was thrown";
+  return {};
+}
+
+inline std::string FileContent(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+inline void PutFile(const std::filesystem::path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+// A test with a folder of its own, removed at the end.
+class FolderTest : public testing::Test {
+ protected:
+  FolderTest() {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::temp_directory_path() /
+              ("uper_train_" + std::string(info->name()) + "." + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  ~FolderTest() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace uper

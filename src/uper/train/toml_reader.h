@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "uper/train/config_fields.h"
+
+namespace uper {
+
+// One `key = value` of a TOML text.
+struct TomlEntry {
+  std::string key;  // with its tables: "optimizer.learning_rate"
+  ConfigValue value;
+  int line = 0;
+  bool is_empty_table = false;  // a table without keys; `value` holds nothing
+};
+
+// All entries in the order of their lines. Throws Error(kUsage) with `source` and line if the text
+// is not TOML. The only user of toml++, which is slow to compile.
+std::vector<TomlEntry> ReadToml(std::string_view text, const std::string& source);
+
+}  // namespace uper

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "uper/base/parallel.h"
+#include "uper/base/random.h"
+#include "uper/core/schedule.h"
+#include "uper/envs/environment.h"
+#include "uper/nn/learner.h"
+#include "uper/replay/replay_batch.h"
+#include "uper/train/checkpoint_store.h"
+#include "uper/train/config.h"
+#include "uper/train/experience.h"
+#include "uper/train/metrics_log.h"
+#include "uper/train/metrics_window.h"
+#include "uper/train/run_folder.h"
+
+namespace uper {
+
+// Where the time of a run went.
+struct TimeShares {
+  double acting = 0;  // seconds
+  double environment = 0;
+  double sampling = 0;
+  double learning = 0;
+  double evaluating = 0;
+  double saving = 0;
+};
+
+// A glance at a run under way.
+struct TrainingProgress {
+  std::int64_t frames = 0;
+  std::int64_t total_frames = 0;
+  double frames_per_second = 0;     // of this session
+  const MetricsRow* row = nullptr;  // when one was just written
+};
+
+// What the trainer tells the outside; it never prints itself.
+struct TrainerCallbacks {
+  std::function<void(const TrainingProgress&)> progress;
+  std::function<void(const std::string&)> warn;
+};
+
+// Everything the trainer is made of; concrete environments and learners come from outside.
+struct TrainerParts {
+  std::function<std::unique_ptr<Environment>(std::uint64_t index)> make_environment;
+  std::unique_ptr<Learner> learner;  // initialised
+  std::unique_ptr<Experience> experience;
+};
+
+// One training run: act, step, store, learn, evaluate, log, save, in one fixed order, so that
+// configuration and seed decide everything but the columns of times. A run that is interrupted and
+// continued from any checkpoint gives the same result as one that was not. Not thread-safe.
+class Trainer {
+ public:
+  // Continues from the newest checkpoint of the folder if there is one; what was skipped on the way
+  // is told through `warn`. Throws Error(kCorrupt) if there are checkpoints but none loads.
+  Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts parts,
+          TrainerCallbacks callbacks);
+
+  // Trains to config.frames. False when `stop` ended it before: everything is saved then.
+  bool Run(const StopFlag& stop);
+
+  std::int64_t frames() const { return frames_; }
+  std::int64_t updates() { return parts_.learner->State().updates; }
+  std::optional<double> final_eval_return() const { return final_eval_return_; }
+  std::optional<double> best_eval_return() const { return best_eval_return_; }
+  double wall_seconds() const { return former_wall_seconds_ + SessionSeconds(); }
+  const TimeShares& time_shares() const { return times_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void StartEpisode();
+  void PlayStep();
+  void LearnIfDue(std::int64_t frames_before);
+  void LearnOnce();
+  void WritePriorities(const LearnerOutput& output);
+  bool FinishFrame(const StopFlag& stop);
+  bool EvaluateNow(const StopFlag& stop);
+  void Log();
+  void Save();
+  CheckpointContent Content();
+  void Restore(const LoadedCheckpoint& checkpoint);
+  void ReportProgress(const MetricsRow* row);
+  double SessionSeconds() const;
+  double Epsilon() const;
+  double ImportanceExponent() const;
+  bool Crossed(std::int64_t frames_before, std::int64_t period) const;
+
+  const RunConfig config_;
+  const RunFolder folder_;
+  TrainerParts parts_;
+  TrainerCallbacks callbacks_;
+  const LinearSchedule epsilon_;
+  const LinearSchedule importance_exponent_;
+  CheckpointStore store_;
+
+  // The state of the run, beside learner and experience.
+  std::unique_ptr<Environment> environment_;
+  RandomStream exploration_;
+  std::unique_ptr<MetricsLog> log_;
+  MetricsWindow window_;
+  std::int64_t frames_ = 0;
+  std::int64_t finished_frames_ = -1;  // evaluation, log and checkpoint are done up to here
+  std::int64_t episodes_ = 0;
+  std::int64_t evaluations_ = 0;
+  bool in_episode_ = false;
+  double episode_return_ = 0;
+  std::int64_t episode_frames_ = 0;
+  std::optional<double> final_eval_return_;
+  std::optional<double> best_eval_return_;
+  std::int64_t saved_frames_ = -1;
+
+  // Reused memory.
+  ReplayBatch batch_;
+  std::vector<double> priorities_;
+  std::vector<std::byte> observation_;
+  std::vector<float> q_;
+  std::vector<std::byte> environment_state_;
+
+  // Times; they decide nothing.
+  Clock::time_point session_start_;
+  std::int64_t session_first_frame_ = 0;
+  double former_wall_seconds_ = 0;
+  Clock::time_point last_row_time_;
+  std::int64_t last_row_frames_ = 0;
+  Clock::time_point last_progress_;
+  TimeShares times_;
+};
+
+}  // namespace uper
