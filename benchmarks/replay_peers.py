@@ -6,6 +6,7 @@ interface, with the smallest observation they accept: what their users pay.
 """
 
 import importlib.util
+import itertools
 import json
 import sys
 import time
@@ -14,6 +15,7 @@ import numpy as np
 
 ALPHA, BETA = 0.6, 0.4
 CALLS = 100
+BATCHES = 1000
 
 
 def measure(repeats, items_per_call, call):
@@ -37,13 +39,14 @@ def time_cpprb(entries, batch, repeats):
         count = min(chunk, entries - filled)
         memory.add(x=np.zeros((count, 1)), priorities=generator.random(count))
         filled += count
-    items = generator.integers(entries, size=batch).astype(np.uint64)
+    # Other items in every call, as in training: else they would stay in the cache.
+    items = itertools.cycle(generator.integers(entries, size=(BATCHES, batch)).astype(np.uint64))
     priorities = generator.random(batch)
     x = np.zeros((1, 1))
     return {
         "name": f"cpprb {cpprb.__version__} (Python)" if hasattr(cpprb, "__version__") else "cpprb (Python)",
         "draw_ns": measure(repeats, batch, lambda: memory.sample(batch, beta=BETA)),
-        "update_ns": measure(repeats, batch, lambda: memory.update_priorities(items, priorities)),
+        "update_ns": measure(repeats, batch, lambda: memory.update_priorities(next(items), priorities)),
         "insert_ns": measure(repeats, 1, lambda: memory.add(x=x)),
     }
 
@@ -62,12 +65,13 @@ def time_torchrl(entries, batch, repeats):
     )
     memory.extend(TensorDict({"x": torch.zeros(entries, 1)}, batch_size=[entries]))
     memory.update_priority(torch.arange(entries), torch.rand(entries))
-    items, priorities = torch.randint(entries, (batch,)), torch.rand(batch)
+    items = itertools.cycle(torch.randint(entries, (BATCHES, batch)).unbind())
+    priorities = torch.rand(batch)
     one = TensorDict({"x": torch.zeros(1)}, batch_size=[])
     return {
         "name": f"TorchRL {torchrl.__version__} (Python)",
         "draw_ns": measure(repeats, batch, memory.sample),
-        "update_ns": measure(repeats, batch, lambda: memory.update_priority(items, priorities)),
+        "update_ns": measure(repeats, batch, lambda: memory.update_priority(next(items), priorities)),
         "insert_ns": measure(repeats, 1, lambda: memory.add(one)),
     }
 

@@ -53,3 +53,14 @@ function(uper_layer name folder)
   endif()
   uper_tests(${name} uper_${name} ${tests})
 endfunction()
+
+# The agents' files of configs/ become part of the program.
+function(uper_embed_agent_files)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_agent_files.cmake)
+  set(table ${PROJECT_BINARY_DIR}/agent_file_table.cc)
+  file(GLOB configs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/configs/*/*.toml)
+  add_custom_command(OUTPUT ${table}
+    COMMAND ${CMAKE_COMMAND} -DCONFIGS=${PROJECT_SOURCE_DIR}/configs -DOUTPUT=${table} -P ${script}
+    DEPENDS ${script} ${configs})
+  target_sources(uper_train PRIVATE ${table})
+endfunction()

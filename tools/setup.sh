@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.."
 packages=(
   build-essential git pkg-config python3 python3-venv
   libcli11-dev libfmt-dev nlohmann-json3-dev
-  libgtest-dev librapidcheck-dev
+  libhwy-dev libtomlplusplus-dev libzstd-dev libxxhash-dev
+  libgtest-dev
 )
 
 missing_packages() {
@@ -44,11 +45,12 @@ install_packages() {
 
 install_python_packages() {
   local wanted stamp=.venv/.requirements.sha256
-  wanted=$(sha256sum requirements.txt)
+  wanted=$(sha256sum requirements.txt requirements-no-deps.txt)
   if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
   echo "setup: Python packages of requirements.txt into .venv"
   [ -x .venv/bin/python ] || python3 -m venv .venv
   .venv/bin/python -m pip install -q --disable-pip-version-check -r requirements.txt
+  .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps -r requirements-no-deps.txt
   echo "$wanted" >"$stamp"
 }
 

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "apps/uper/bench_timing.h"
 #include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
 #include "apps/uper/python_tools.h"
@@ -18,18 +17,8 @@
 namespace uper {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kPriorityExponent = 0.6;
 constexpr double kImportanceExponent = 0.4;
-constexpr double kSecondsPerMeasurement = 0.1;
-
-// Nanoseconds per item over several measurements.
-struct Timing {
-  double median = 0;
-  double low = 0;
-  double high = 0;
-};
 
 // One memory under test: what a trainer does with it, on batches that are ready beforehand.
 struct Subject {
@@ -39,28 +28,11 @@ struct Subject {
   std::function<void(std::uint64_t)> update;  // a batch of random items; the argument varies it
 };
 
-Timing Summary(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {.median = values[values.size() / 2], .low = values.front(), .high = values.back()};
-}
-
+// Nanoseconds per item.
 Timing Measure(const BenchReplayOptions& options, const StopFlag& stop, std::size_t items_per_call,
                const std::function<void(std::uint64_t)>& call) {
-  std::vector<double> values;
-  std::uint64_t calls_made = 0;
-  for (int repeat = 0; repeat < options.repeats; ++repeat) {
-    if (stop) throw Error(ErrorKind::kInterrupted, "interrupted");
-    const auto start = Clock::now();
-    std::uint64_t calls = 0;
-    double elapsed = 0;
-    do {
-      for (int i = 0; i < 16; ++i) call(calls_made + calls++);
-      elapsed = std::chrono::duration<double>(Clock::now() - start).count();
-    } while (elapsed < kSecondsPerMeasurement);
-    calls_made += calls;
-    values.push_back(elapsed * 1e9 / static_cast<double>(calls * items_per_call));
-  }
-  return Summary(std::move(values));
+  return Scaled(MeasureSeconds({.repeats = options.repeats, .calls_per_look = 16}, stop, call),
+                1e9 / static_cast<double>(items_per_call));
 }
 
 // Random priorities and items, made before the clock starts.
@@ -215,15 +187,12 @@ std::vector<Row> MeasurePeers(const BenchReplayOptions& options) {
     throw Error(ErrorKind::kInternal,
                 "benchmarks/replay_peers.py failed; --no-peers leaves it out");
   }
-  const auto timing = [](const nlohmann::json& json) {
-    return Timing{.median = json.at("median"), .low = json.at("low"), .high = json.at("high")};
-  };
   std::vector<Row> rows;
   for (const auto& peer : nlohmann::json::parse(result.output)) {
     rows.push_back({.name = peer.at("name"),
-                    .draw = timing(peer.at("draw_ns")),
-                    .update = timing(peer.at("update_ns")),
-                    .insert = timing(peer.at("insert_ns"))});
+                    .draw = TimingFrom(peer.at("draw_ns")),
+                    .update = TimingFrom(peer.at("update_ns")),
+                    .insert = TimingFrom(peer.at("insert_ns"))});
   }
   return rows;
 }
@@ -242,16 +211,13 @@ void PrintTable(const std::vector<Row>& rows, const BenchReplayOptions& options)
 }
 
 nlohmann::ordered_json RowJson(const Row& row) {
-  const auto spread = [](const Timing& timing) {
-    return nlohmann::ordered_json{timing.low, timing.high};
-  };
   return {{"name", row.name},
           {"draw_ns", row.draw.median},
           {"update_ns", row.update.median},
           {"insert_ns", row.insert.median},
-          {"draw_ns_spread", spread(row.draw)},
-          {"update_ns_spread", spread(row.update)},
-          {"insert_ns_spread", spread(row.insert)}};
+          {"draw_ns_spread", SpreadJson(row.draw)},
+          {"update_ns_spread", SpreadJson(row.update)},
+          {"insert_ns_spread", SpreadJson(row.insert)}};
 }
 
 void PrintJson(const std::vector<Row>& rows, const BenchReplayOptions& options) {

@@ -6,11 +6,140 @@
 
 #include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
+#include "apps/uper/version.h"
 
 namespace uper {
 namespace {
 
 using Command = std::function<int()>;
+
+constexpr const char* kJsonHelp = "One JSON object on standard output";
+
+void AddSettings(CLI::App* command, std::vector<std::string>& assignments, const char* help) {
+  command->add_option("--set", assignments, std::string(help) + " (may be repeated)")
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+void AddTrain(CLI::App& app, const StopFlag& stop, std::vector<std::string> words,
+              Command& chosen) {
+  auto* command = app.add_subcommand("train", "Train an agent; continues an unfinished run");
+  auto options = std::make_shared<TrainOptions>();
+  options->command = std::move(words);
+  command->add_option("config", options->config_file, "A configuration file (TOML)");
+  command->add_option("--agent", options->agent, "An agent (`uper list agents`)");
+  command->add_option("--env", options->env, "An environment (`uper list envs`)");
+  command->add_option("--frames", options->frames, "Length of the run; may be raised later");
+  command->add_option("--seed", options->seed, "Decides everything random");
+  command->add_option("--device", options->device, "cpu, cuda or auto");
+  command->add_option("--out", options->folder, "Run folder (default: runs/ENV-AGENT-SEED)");
+  AddSettings(command, options->assignments, "key=value: any key of the configuration");
+  command->add_flag("--plots,!--no-plots", options->plots, "Draw the curves at the end");
+  command->add_flag("--json", options->json, kJsonHelp);
+  command->footer(
+      "Example: uper train --agent qr-ens-uper --env minatar/breakout --frames 100000\n"
+      "Ctrl-C saves and exits with 75; the same command goes on. Keys: docs/configuration.md");
+  command->callback(
+      [options, &stop, &chosen] { chosen = [options, &stop] { return Train(*options, stop); }; });
+}
+
+void AddEvaluate(CLI::App& app, const StopFlag& stop, Command& chosen) {
+  auto* command = app.add_subcommand("evaluate", "Play a trained agent");
+  auto options = std::make_shared<EvaluateOptions>();
+  command->add_option("run", options->run, "A run folder")->required();
+  command->add_option("--episodes", options->episodes, "Episodes to play (default: 100)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  command->add_option("--frames", options->frames, "Frames to play")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  command->add_option("--seed", options->seed, "Of environment and exploration")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, kJsonHelp);
+  command->footer("Example: uper evaluate runs/minatar-breakout-qr-ens-uper-1 --episodes 100");
+  command->callback([options, &stop, &chosen] {
+    chosen = [options, &stop] { return EvaluateRun(*options, stop); };
+  });
+}
+
+void AddRollout(CLI::App& app, const StopFlag& stop, Command& chosen) {
+  auto* command = app.add_subcommand("rollout", "Run an environment alone");
+  auto options = std::make_shared<RolloutOptions>();
+  command->add_option("--env", options->env, "An environment (`uper list envs`)")->required();
+  auto* policy =
+      command->add_option("--policy", options->policy, "random")->check(CLI::IsMember({"random"}));
+  auto* actions =
+      command->add_option("--actions", options->actions, "A file with one action index a line");
+  policy->excludes(actions);
+  auto* episodes = command
+                       ->add_option("--episodes", options->episodes,
+                                    "Episodes to play (default: 100, or all actions)")
+                       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  command->add_option("--steps", options->steps, "Steps to play")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->excludes(episodes);
+  command->add_option("--seed", options->seed, "Decides everything random")->capture_default_str();
+  command->add_option("--dump", options->dump, "Write every step to this .npz file");
+  AddSettings(command, options->assignments, "key=value: an environment.* key");
+  command->add_flag("--json", options->json, kJsonHelp);
+  command->footer("Example: uper rollout --env minatar/breakout --policy random --episodes 100");
+  command->callback(
+      [options, &stop, &chosen] { chosen = [options, &stop] { return Rollout(*options, stop); }; });
+}
+
+void AddInspectAndVerify(CLI::App& app, Command& chosen) {
+  struct Entry {
+    const char* name;
+    const char* help;
+    int (*run)(const RunOptions&);
+  };
+  const Entry entries[] = {{"inspect", "Print what a run folder holds", Inspect},
+                           {"verify", "Check every checksum of a run folder", Verify}};
+  for (const Entry& entry : entries) {
+    auto* command = app.add_subcommand(entry.name, entry.help);
+    auto options = std::make_shared<RunOptions>();
+    command->add_option("run", options->run, "A run folder")->required();
+    command->add_flag("--json", options->json, kJsonHelp);
+    command->footer(std::string("Example: uper ") + entry.name + " runs/minatar-breakout-dqn-1");
+    command->callback(
+        [options, run = entry.run, &chosen] { chosen = [options, run] { return run(*options); }; });
+  }
+}
+
+void AddDoctor(CLI::App& app, Command& chosen) {
+  auto* command = app.add_subcommand("doctor", "Say what works on this machine");
+  auto options = std::make_shared<DoctorOptions>();
+  command->add_flag("--json", options->json, kJsonHelp);
+  command->footer("Example: uper doctor");
+  command->callback([options, &chosen] { chosen = [options] { return Doctor(*options); }; });
+}
+
+void AddDumpStep(CLI::App& app, Command& chosen) {
+  auto* command = app.add_subcommand(
+      "dump-step", "One learner step on random data, everything in and out, as .npz");
+  auto options = std::make_shared<DumpStepOptions>();
+  command->add_option("--agent", options->agent, "An agent (`uper list agents`)")->required();
+  command->add_option("--network", options->network, "nature or minatar")
+      ->check(CLI::IsMember({"nature", "minatar"}))
+      ->capture_default_str();
+  command->add_option("--actions", options->actions, "Number of actions")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--members", options->members, "Ensemble members (default: the agent's)")
+      ->check(CLI::Range(1, 64));
+  command->add_option("--outputs", options->outputs, "Quantiles or atoms (default: the agent's)")
+      ->check(CLI::Range(1, 10'000));
+  command->add_option("--batch", options->batch, "Transitions")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--updates", options->updates, "Updates in a row, each on a new batch")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of parameters and data")->capture_default_str();
+  command->add_option("--device", options->device, "cpu")->capture_default_str();
+  AddSettings(command, options->assignments, "key=value: any key of the configuration");
+  command->add_option("--out", options->out, "The .npz file")->required();
+  command->footer("Example: uper dump-step --agent qr-ens-uper --out step.npz");
+  command->callback([options, &chosen] { chosen = [options] { return DumpStep(*options); }; });
+}
 
 void AddReproduce(CLI::App& app, const StopFlag& stop, Command& chosen) {
   auto* command =
@@ -31,7 +160,7 @@ void AddReproduce(CLI::App& app, const StopFlag& stop, Command& chosen) {
                    "key=value: change a setting of the figure (may be repeated)")
       ->take_all()
       ->allow_extra_args(false);
-  command->add_flag("--json", options->json, "One JSON object on standard output");
+  command->add_flag("--json", options->json, kJsonHelp);
   command->footer(
       "Example: uper reproduce bandit --seeds 10 --out results/bandit\n"
       "Files: CSV data, figure.png, figure.svg, claims.json.");
@@ -43,18 +172,16 @@ void AddReproduce(CLI::App& app, const StopFlag& stop, Command& chosen) {
 void AddList(CLI::App& app, Command& chosen) {
   auto* command = app.add_subcommand("list", "List what there is, one per line");
   auto options = std::make_shared<ListOptions>();
-  command->add_option("what", options->what, "envs, priorities or figures")
+  command->add_option("what", options->what, "envs, agents, priorities, figures or keys")
       ->required()
-      ->check(CLI::IsMember({"envs", "priorities", "figures"}));
-  command->add_flag("--json", options->json, "One JSON object on standard output");
+      ->check(CLI::IsMember({"envs", "agents", "priorities", "figures", "keys"}));
+  command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper list figures");
   command->callback([options, &chosen] { chosen = [options] { return List(*options); }; });
 }
 
-void AddBench(CLI::App& app, const StopFlag& stop, Command& chosen) {
-  auto* bench = app.add_subcommand("bench", "Measure speed on this machine");
-  bench->require_subcommand(1);
-  auto* command = bench->add_subcommand(
+void AddBenchReplay(CLI::App& bench, const StopFlag& stop, Command& chosen) {
+  auto* command = bench.add_subcommand(
       "replay", "Draw, update and insert of the replay memory, beside a plain binary tree");
   auto options = std::make_shared<BenchReplayOptions>();
   command->add_option("--entries", options->entries, "Number of stored items")
@@ -68,23 +195,99 @@ void AddBench(CLI::App& app, const StopFlag& stop, Command& chosen) {
       ->capture_default_str();
   command->add_flag("--peers,!--no-peers", options->peers,
                     "Also time cpprb and TorchRL where Python has them (default: yes)");
-  command->add_flag("--json", options->json, "One JSON object on standard output");
+  command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper bench replay --entries 1000000 --batch 256");
   command->callback([options, &stop, &chosen] {
     chosen = [options, &stop] { return BenchReplay(*options, stop); };
   });
 }
 
+void AddBenchLearner(CLI::App& bench, const StopFlag& stop, Command& chosen) {
+  auto* command = bench.add_subcommand("learner", "One update, and one acting decision");
+  auto options = std::make_shared<BenchLearnerOptions>();
+  command->add_option("--agent", options->agent, "An agent")->capture_default_str();
+  command->add_option("--network", options->network, "nature or minatar")
+      ->check(CLI::IsMember({"nature", "minatar"}))
+      ->capture_default_str();
+  command->add_option("--actions", options->actions, "Number of actions")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--batch", options->batch, "Transitions")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--threads", options->threads, "Threads (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--repeats", options->repeats, "Measurements, for the spread")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--device", options->device, "cpu")->capture_default_str();
+  command->add_flag("--json", options->json, kJsonHelp);
+  command->footer("Example: uper bench learner --agent qr-ens-uper --network minatar");
+  command->callback([options, &stop, &chosen] {
+    chosen = [options, &stop] { return BenchLearner(*options, stop); };
+  });
+}
+
+void AddBenchEnv(CLI::App& bench, const StopFlag& stop, Command& chosen) {
+  auto* command = bench.add_subcommand("env", "Steps of an environment under random actions");
+  auto options = std::make_shared<BenchEnvOptions>();
+  command->add_option("--env", options->env, "An environment")->capture_default_str();
+  command->add_option("--threads", options->threads, "One environment each")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--repeats", options->repeats, "Measurements, for the spread")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, kJsonHelp);
+  command->footer("Example: uper bench env --env minatar/breakout");
+  command->callback([options, &stop, &chosen] {
+    chosen = [options, &stop] { return BenchEnv(*options, stop); };
+  });
+}
+
+void AddBenchTrain(CLI::App& bench, const StopFlag& stop, Command& chosen) {
+  auto* command = bench.add_subcommand("train", "A whole training loop, and where its time goes");
+  auto options = std::make_shared<BenchTrainOptions>();
+  command->add_option("--env", options->env, "An environment")->capture_default_str();
+  command->add_option("--agent", options->agent, "An agent")->capture_default_str();
+  command->add_option("--frames", options->frames, "Frames to train")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->capture_default_str();
+  command->add_option("--threads", options->threads, "Threads (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  AddSettings(command, options->assignments, "key=value: any key of the configuration");
+  command->add_flag("--json", options->json, kJsonHelp);
+  command->footer("Example: uper bench train --env minatar/breakout --agent dqn");
+  command->callback([options, &stop, &chosen] {
+    chosen = [options, &stop] { return BenchTrain(*options, stop); };
+  });
+}
+
+void AddBench(CLI::App& app, const StopFlag& stop, Command& chosen) {
+  auto* bench = app.add_subcommand("bench", "Measure speed on this machine");
+  bench->require_subcommand(1);
+  AddBenchReplay(*bench, stop, chosen);
+  AddBenchLearner(*bench, stop, chosen);
+  AddBenchEnv(*bench, stop, chosen);
+  AddBenchTrain(*bench, stop, chosen);
+}
+
 }  // namespace
 
 int RunCommandLine(int argc, char** argv, const StopFlag& stop) {
   CLI::App app("uper: uncertainty-prioritised experience replay");
-  app.set_version_flag("--version", "uper " UPER_VERSION " (" UPER_REVISION ")");
+  app.set_version_flag("--version", "uper " + ProgramVersion() + " (" + ProgramRevision() + ")");
   app.require_subcommand(1);
   app.footer("`uper COMMAND --help` shows a command's options and an example.");
   Command chosen;
+  AddTrain(app, stop, {argv, argv + argc}, chosen);
+  AddEvaluate(app, stop, chosen);
+  AddRollout(app, stop, chosen);
   AddReproduce(app, stop, chosen);
+  AddInspectAndVerify(app, chosen);
+  AddDumpStep(app, chosen);
   AddList(app, chosen);
+  AddDoctor(app, chosen);
   AddBench(app, stop, chosen);
   try {
     app.parse(argc, argv);

@@ -13,6 +13,66 @@ namespace uper {
 // prints its result on standard output (one JSON object with `json`) and everything else on
 // standard error, and returns the exit code or throws Error.
 
+struct TrainOptions {
+  std::filesystem::path config_file;             // empty: none
+  std::string agent, env, frames, seed, device;  // empty: not given
+  std::filesystem::path folder;                  // empty: runs/ENV-AGENT-SEED
+  std::vector<std::string> assignments;          // "key=value"
+  std::vector<std::string> command;              // as typed, for run.json
+  bool plots = true;                             // draw the curves when the run has ended
+  bool json = false;
+};
+int Train(const TrainOptions& options, const StopFlag& stop);
+
+struct EvaluateOptions {
+  std::filesystem::path run;
+  std::int64_t episodes = 0;  // 0: no limit; both 0: 100 episodes
+  std::int64_t frames = 0;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+int EvaluateRun(const EvaluateOptions& options, const StopFlag& stop);
+
+struct RolloutOptions {
+  std::string env;
+  std::string policy;             // "random", or empty with an action file
+  std::filesystem::path actions;  // one action index a line
+  std::int64_t episodes = 0;      // 0: no limit; both 0: 100 episodes
+  std::int64_t steps = 0;
+  std::uint64_t seed = 1;
+  std::filesystem::path dump;            // .npz; empty: none
+  std::vector<std::string> assignments;  // environment.* only
+  bool json = false;
+};
+int Rollout(const RolloutOptions& options, const StopFlag& stop);
+
+struct RunOptions {
+  std::filesystem::path run;
+  bool json = false;
+};
+int Inspect(const RunOptions& options);
+int Verify(const RunOptions& options);
+
+struct DoctorOptions {
+  bool json = false;
+};
+int Doctor(const DoctorOptions& options);
+
+struct DumpStepOptions {
+  std::string agent;
+  std::string network = "minatar";  // or nature
+  int actions = 6;
+  int members = 0;  // 0: the agent's own
+  int outputs = 0;
+  int batch = 32;
+  int updates = 1;  // in a row, each on a batch of its own
+  std::uint64_t seed = 1;
+  std::string device = "cpu";
+  std::vector<std::string> assignments;
+  std::filesystem::path out;  // .npz
+};
+int DumpStep(const DumpStepOptions& options);
+
 struct ReproduceOptions {
   std::string figure;             // an id, or "all"
   std::vector<std::string> runs;  // training runs, for the figures that need them
@@ -26,7 +86,7 @@ struct ReproduceOptions {
 int Reproduce(const ReproduceOptions& options, const StopFlag& stop);
 
 struct ListOptions {
-  std::string what;  // envs, priorities or figures
+  std::string what;  // envs, agents, priorities, figures or keys
   bool json = false;
 };
 int List(const ListOptions& options);
@@ -39,5 +99,35 @@ struct BenchReplayOptions {
   bool json = false;
 };
 int BenchReplay(const BenchReplayOptions& options, const StopFlag& stop);
+
+struct BenchLearnerOptions {
+  std::string agent = "qr-ens-uper";
+  std::string network = "minatar";  // or nature
+  int actions = 6;
+  int batch = 32;
+  int threads = 0;  // 0: all cores
+  int repeats = 7;
+  std::string device = "cpu";
+  bool json = false;
+};
+int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop);
+
+struct BenchEnvOptions {
+  std::string env = "minatar/breakout";
+  int threads = 1;
+  int repeats = 7;
+  bool json = false;
+};
+int BenchEnv(const BenchEnvOptions& options, const StopFlag& stop);
+
+struct BenchTrainOptions {
+  std::string env = "minatar/breakout";
+  std::string agent = "dqn";
+  std::int64_t frames = 20'000;
+  int threads = 0;
+  std::vector<std::string> assignments;
+  bool json = false;
+};
+int BenchTrain(const BenchTrainOptions& options, const StopFlag& stop);
 
 }  // namespace uper

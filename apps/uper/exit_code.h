@@ -12,7 +12,8 @@ inline constexpr int kExitMissingData = 3;
 inline constexpr int kExitResources = 4;
 inline constexpr int kExitCorrupt = 5;
 inline constexpr int kExitNumeric = 6;
-inline constexpr int kExitInterrupted = 130;  // Ctrl-C where there is nothing to save
+inline constexpr int kExitInterruptedSaved = 75;  // run the same command to go on
+inline constexpr int kExitInterrupted = 130;      // Ctrl-C where there is nothing to save
 
 int ExitCodeFor(ErrorKind kind);
 

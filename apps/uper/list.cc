@@ -6,12 +6,17 @@
 #include "apps/uper/exit_code.h"
 #include "experiments/framework/figure.h"
 #include "uper/core/priority.h"
+#include "uper/envs/registry.h"
+#include "uper/train/agent_files.h"
+#include "uper/train/config_fields.h"
 
 namespace uper {
 namespace {
 
 std::vector<std::string> Names(const std::string& what) {
-  if (what == "envs") return {"bandit/conal", "bandit/shifted", "grid/noisy"};
+  if (what == "envs") return EnvironmentNames();
+  if (what == "agents") return {AgentNames().begin(), AgentNames().end()};
+  if (what == "keys") return ConfigKeyNames();
   std::vector<std::string> names;
   if (what == "figures") {
     for (const auto& figure : experiments::AllFigures()) names.push_back(figure.id);

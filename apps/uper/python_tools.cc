@@ -92,6 +92,10 @@ void DrawFigure(const std::string& figure, const std::filesystem::path& folder) 
   RunPlots({"-m", "uper_plots", figure, folder.string()}, figure);
 }
 
+void DrawRun(const std::filesystem::path& run) {
+  RunPlots({"-m", "uper_plots.run", run.string()}, "the curves of " + run.string());
+}
+
 void WriteIndexPage(const std::filesystem::path& folder) {
   RunPlots({"-m", "uper_plots.index", folder.string()}, "the index page");
 }

@@ -23,6 +23,9 @@ ProcessResult RunPython(const std::vector<std::string>& arguments);
 // Draws figure.png and figure.svg in the folder from its CSV files. Throws Error when that fails.
 void DrawFigure(const std::string& figure, const std::filesystem::path& folder);
 
+// Draws the curves of a training run from its metrics.csv into run/plots.
+void DrawRun(const std::filesystem::path& run);
+
 // Writes folder/index.html: all figures below the folder with their claims.
 void WriteIndexPage(const std::filesystem::path& folder);
 

@@ -25,7 +25,7 @@ using Assignments = std::map<std::string, std::string>;
 // Figures of the paper that this version cannot make, with the reason.
 const std::vector<std::pair<std::string, std::string>>& UnavailableFigures() {
   static const std::vector<std::pair<std::string, std::string>> figures = {
-      {"cost-table", "needs the deep agents, which this version does not have"},
+      {"cost-table", "needs the Atari emulator, which this version does not have"},
       {"atari-median", "needs training runs on Atari"},
       {"atari-ablation", "needs training runs on Atari"},
       {"atari-bars", "needs training runs on Atari"},

@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/uper/bench_peers.h"
+#include "apps/uper/bench_timing.h"
+#include "apps/uper/commands.h"
+#include "apps/uper/exit_code.h"
+#include "uper/base/random.h"
+#include "uper/base/thread_pool.h"
+#include "uper/nn/cpu/cpu_learner.h"
+#include "uper/nn/cpu/simd_info.h"
+#include "uper/train/config_choices.h"
+#include "uper/train/make_learner.h"
+#include "uper/train/resolve_config.h"
+
+namespace uper {
+namespace {
+
+constexpr int kMinAtarChannels = 4;  // breakout's
+constexpr double kSecondsPerMeasurement = 0.2;
+constexpr int kActsPerRepeat = 3;  // each after an update of its own
+
+// What the network is fed with; no environment is made.
+EnvironmentSpec ObservationsOf(const BenchLearnerOptions& options) {
+  if (options.network == "nature") {
+    return {
+        .name = "atari/pixels", .actions = options.actions, .height = 84, .width = 84, .stack = 4};
+  }
+  return {.name = "minatar/cells",
+          .actions = options.actions,
+          .height = 10,
+          .width = 10,
+          .channels = kMinAtarChannels,
+          .element_max = 1};
+}
+
+RunConfig ConfigOf(const BenchLearnerOptions& options) {
+  RunConfig config =
+      ResolveConfig({.flags = {{"--agent", "agent.name", options.agent},
+                               {"--network", "environment.name", ObservationsOf(options).name},
+                               {"--batch", "replay.batch_size", std::to_string(options.batch)},
+                               {"--device", "device", options.device}}});
+  if (config.device == DeviceChoice::kCuda) {
+    throw Error(ErrorKind::kResources, "device 'cuda': this version runs on the CPU only");
+  }
+  FillAutomaticKeys(config, 1);
+  return config;
+}
+
+// Random transitions, as the configuration's memory would hand them out.
+class RandomBatch {
+ public:
+  RandomBatch(const RunConfig& config, const LearnerSpec& spec, const EnvironmentSpec& observations)
+      : s_tm1_(spec.batch * observations.observation_bytes() * observations.stack),
+        s_t_(s_tm1_.size()),
+        a_tm1_(spec.batch),
+        r_t_(spec.batch),
+        discount_t_(spec.batch),
+        weights_(spec.batch),
+        masks_(spec.batch) {
+    RandomStream stream(1, "bench learner");
+    const auto bound = static_cast<std::uint64_t>(observations.element_max) + 1;
+    for (std::byte& cell : s_tm1_) cell = static_cast<std::byte>(stream.UniformInt(bound));
+    for (std::byte& cell : s_t_) cell = static_cast<std::byte>(stream.UniformInt(bound));
+    for (int i = 0; i < spec.batch; ++i) {
+      a_tm1_[i] = static_cast<std::int32_t>(stream.UniformInt(spec.network.actions));
+      r_t_[i] = static_cast<float>(stream.Uniform());
+      discount_t_[i] = stream.Bernoulli(0.02) ? 0 : static_cast<float>(config.agent.discount);
+      weights_[i] = static_cast<float>(stream.Uniform());
+      for (int k = 0; k < spec.network.members; ++k) {
+        masks_[i] |= std::uint64_t{stream.Bernoulli(config.agent.mask_probability)} << k;
+      }
+    }
+  }
+
+  LearnerBatch View() const {
+    return {.s_tm1 = s_tm1_,
+            .s_t = s_t_,
+            .a_tm1 = a_tm1_,
+            .r_t = r_t_,
+            .discount_t = discount_t_,
+            .weights = weights_,
+            .masks = masks_};
+  }
+  // The first observation.
+  std::span<const std::byte> Observation() const {
+    return std::span(s_tm1_).first(s_tm1_.size() / a_tm1_.size());
+  }
+
+ private:
+  std::vector<std::byte> s_tm1_, s_t_;
+  std::vector<std::int32_t> a_tm1_;
+  std::vector<float> r_t_, discount_t_, weights_;
+  std::vector<std::uint64_t> masks_;
+};
+
+struct LearnerTimes {
+  Timing update;            // seconds
+  Timing act;               // one decision after another
+  Timing act_after_update;  // the parameters have just changed, as in training
+};
+
+Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
+                             const RandomBatch& batch, std::span<float> q) {
+  std::vector<double> values;
+  for (int i = 0; i < kActsPerRepeat * options.repeats; ++i) {
+    learner.Update(batch.View());
+    const auto start = std::chrono::steady_clock::now();
+    learner.ActionValues(batch.Observation(), 1, q);
+    values.push_back(SecondsSince(start));
+  }
+  return Summary(std::move(values));
+}
+
+LearnerTimes MeasureLearner(const BenchLearnerOptions& options, const RunConfig& config,
+                            const LearnerSpec& spec, ThreadPool& pool, const StopFlag& stop) {
+  CpuLearner learner(spec, pool);
+  InitializeLearner(config, learner);
+  const RandomBatch batch(config, spec, ObservationsOf(options));
+  std::vector<float> q(spec.network.actions);
+  const MeasureOptions measure{.repeats = options.repeats, .least_seconds = kSecondsPerMeasurement};
+  for (int i = 0; i < 3; ++i) learner.Update(batch.View());  // warms up
+  return {
+      .update = MeasureSeconds(measure, stop, [&](std::uint64_t) { learner.Update(batch.View()); }),
+      .act = MeasureSeconds(
+          measure, stop, [&](std::uint64_t) { learner.ActionValues(batch.Observation(), 1, q); }),
+      .act_after_update = MeasureActAfterUpdate(measure, learner, batch, q)};
+}
+
+// The same update for benchmarks/learner_peers.py.
+nlohmann::json PeerSettings(const BenchLearnerOptions& options, const RunConfig& config,
+                            const LearnerSpec& spec, int threads) {
+  return {{"network", options.network},
+          {"channels", spec.network.input.channels},
+          {"hidden_units", spec.network.hidden_units},
+          {"actions", spec.network.actions},
+          {"members", spec.network.members},
+          {"outputs", spec.network.outputs},
+          {"head", ChoiceName(spec.loss.head)},
+          {"double_q", spec.loss.double_q},
+          {"huber_kappa", spec.loss.huber_kappa},
+          {"mask_probability", config.agent.mask_probability},
+          {"discount", config.agent.discount},
+          {"optimizer", ChoiceName(config.optimizer.rule)},
+          {"learning_rate", config.optimizer.learning_rate},
+          {"epsilon", config.optimizer.epsilon},
+          {"max_global_norm", spec.max_global_norm},
+          {"batch", spec.batch},
+          {"threads", threads},
+          {"repeats", options.repeats}};
+}
+
+nlohmann::ordered_json PeersJson(const nlohmann::json& peers, const Timing& update) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const auto& peer : peers) {
+    const Timing timing = TimingFrom(peer.at("update_ms"));
+    list.push_back({{"name", peer.at("name")},
+                    {"update_ms", timing.median},
+                    {"update_ms_spread", SpreadJson(timing)},
+                    {"ratio", timing.median / (1e3 * update.median)},
+                    {"ratio_of_lowest", timing.low / (1e3 * update.low)}});
+  }
+  return list;
+}
+
+void PrintTable(const BenchLearnerOptions& options, const LearnerTimes& times, int threads,
+                const nlohmann::ordered_json& peers) {
+  const auto text = [](const Timing& timing, double factor) {
+    return fmt::format("{:.3f} [{:.3f}, {:.3f}]", timing.median * factor, timing.low * factor,
+                       timing.high * factor);
+  };
+  fmt::print("{} on {}, {} actions, batch {}, {} thread{}, {}; median [lowest, highest]\n",
+             options.agent, options.network, options.actions, options.batch, threads,
+             threads == 1 ? "" : "s", SimdTargetName());
+  fmt::print("{:44} {:>28}\n", "one update, ms", text(times.update, 1e3));
+  fmt::print("{:44} {:>28}\n", "one decision, us", text(times.act, 1e6));
+  fmt::print("{:44} {:>28}\n", "first decision after an update, us",
+             text(times.act_after_update, 1e6));
+  for (const auto& peer : peers) {
+    fmt::print("{:44} {:>28}  {:.1f} times ours (lowest: {:.1f})\n",
+               fmt::format("{}, ms", peer.at("name").get<std::string>()),
+               fmt::format("{:.3f} [{:.3f}, {:.3f}]", peer.at("update_ms").get<double>(),
+                           peer.at("update_ms_spread")[0].get<double>(),
+                           peer.at("update_ms_spread")[1].get<double>()),
+               peer.at("ratio").get<double>(), peer.at("ratio_of_lowest").get<double>());
+  }
+}
+
+}  // namespace
+
+int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
+  const RunConfig config = ConfigOf(options);
+  const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));
+  const int threads = options.threads > 0 ? options.threads : AvailableCores();
+  LearnerTimes times;
+  {
+    ThreadPool pool(threads);  // gone before the peers run: they get the cores for themselves
+    times = MeasureLearner(options, config, spec, pool, stop);
+  }
+  const nlohmann::ordered_json peers = PeersJson(
+      RunPeers("learner_peers.py", PeerSettings(options, config, spec, threads)), times.update);
+  if (!options.json) {
+    PrintTable(options, times, threads, peers);
+    return kExitDone;
+  }
+  const nlohmann::ordered_json json = {{"agent", options.agent},
+                                       {"network", options.network},
+                                       {"actions", options.actions},
+                                       {"members", spec.network.members},
+                                       {"outputs", spec.network.outputs},
+                                       {"batch", spec.batch},
+                                       {"threads", threads},
+                                       {"device", "cpu"},
+                                       {"instruction_set", SimdTargetName()},
+                                       {"update_ms", 1e3 * times.update.median},
+                                       {"update_ms_spread", SpreadJson(Scaled(times.update, 1e3))},
+                                       {"act_us", 1e6 * times.act.median},
+                                       {"act_us_spread", SpreadJson(Scaled(times.act, 1e6))},
+                                       {"act_after_update_us", 1e6 * times.act_after_update.median},
+                                       {"peers", peers}};
+  fmt::print("{}\n", json.dump());
+  return kExitDone;
+}
+
+}  // namespace uper

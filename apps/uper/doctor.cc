@@ -1,0 +1,178 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "apps/uper/commands.h"
+#include "apps/uper/exit_code.h"
+#include "apps/uper/memory_info.h"
+#include "apps/uper/python_tools.h"
+#include "apps/uper/version.h"
+#include "uper/envs/registry.h"
+#include "uper/nn/cpu/simd_info.h"
+#include "uper/train/agent_files.h"
+#include "uper/train/run_record.h"
+
+namespace uper {
+namespace {
+
+constexpr std::int64_t kScantBytes = std::int64_t{1}
+                                     << 30;  // of memory or disk: enough for a small run only
+
+// Prints {"version": ..., "matplotlib": version or null, ...} about the Python that runs it.
+constexpr const char* kAskPython = R"(
+import importlib.metadata, json, platform
+def version(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+try:
+    import matplotlib.pyplot
+    drawing = matplotlib.__version__
+except Exception:
+    drawing = None
+print(json.dumps({"version": platform.python_version(), "matplotlib": drawing,
+                  "torch": version("torch"), "stable_baselines3": version("stable-baselines3")}))
+)";
+
+// Nothing when there is no Python that runs.
+std::optional<nlohmann::json> AskPython() {
+  if (access(PythonProgram().c_str(), X_OK) != 0) return std::nullopt;
+  const ProcessResult result = RunPython({"-c", kAskPython});
+  if (result.exit_status != 0) return std::nullopt;
+  nlohmann::json json = nlohmann::json::parse(result.output, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return std::nullopt;
+  return json;
+}
+
+struct Findings {
+  MachineInfo machine;
+  MemoryInfo memory;
+  std::int64_t disk_free_bytes = 0;
+  bool folder_writable = false;
+  std::optional<nlohmann::json> python;
+  std::size_t environments = 0;
+
+  bool draws() const { return python && !python->at("matplotlib").is_null(); }
+};
+
+Findings Examine() {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(".", error);
+  return {.machine = DescribeMachine(),
+          .memory = ReadMemoryInfo(),
+          .disk_free_bytes = error ? 0 : static_cast<std::int64_t>(space.available),
+          .folder_writable = access(".", W_OK) == 0,
+          .python = AskPython(),
+          .environments = EnvironmentNames().size()};
+}
+
+std::vector<std::string> WhatWorks(const Findings& found) {
+  std::vector<std::string> works = {
+      fmt::format("training, evaluating and playing {} built-in environments with {} agents",
+                  found.environments, AgentNames().size()),
+      "benchmarks and the figures' data and claims"};
+  if (found.draws()) works.emplace_back("pictures of figures and training curves");
+  return works;
+}
+
+std::vector<std::string> WhatDoesNot(const Findings& found) {
+  std::vector<std::string> missing = {"training on a GPU: this build runs on the CPU only",
+                                      "Atari games: not in this build"};
+  if (!found.python) {
+    missing.push_back(fmt::format("pictures: no working Python at {}; run `make setup`",
+                                  PythonProgram().string()));
+  } else if (!found.draws()) {
+    missing.emplace_back("pictures: Python has no matplotlib; run `make setup`");
+  }
+  if (!found.folder_writable) {
+    missing.emplace_back("writing runs here: the current folder is read-only; use --out");
+  } else if (found.disk_free_bytes < kScantBytes) {
+    missing.emplace_back("long runs here: less than 1 GiB of disk is free; use --out");
+  }
+  if (found.memory.available_bytes < kScantBytes) {
+    missing.emplace_back("large replay memories: less than 1 GiB of memory is available");
+  }
+  return missing;
+}
+
+std::string Gibibytes(std::int64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+std::string PythonText(const Findings& found) {
+  if (!found.python) return "none at " + PythonProgram().string();
+  std::string text = fmt::format("{} ({})", PythonProgram().string(),
+                                 found.python->at("version").get<std::string>());
+  for (const char* name : {"matplotlib", "torch", "stable_baselines3"}) {
+    const nlohmann::json& version = found.python->at(name);
+    text += version.is_null() ? fmt::format(", no {}", name)
+                              : fmt::format(", {} {}", name, version.get<std::string>());
+  }
+  return text;
+}
+
+void PrintText(const Findings& found) {
+  const auto line = [](const char* name, const std::string& text) {
+    fmt::print("{:<14}{}\n", name, text);
+  };
+  const MemoryInfo& memory = found.memory;
+  line("uper", fmt::format("{} ({})", ProgramVersion(), ProgramRevision()));
+  line("CPU", fmt::format("{}, {} core{} for this program", found.machine.cpu, found.machine.cores,
+                          found.machine.cores == 1 ? "" : "s"));
+  line("kernels", SimdTargetName());
+  line("memory",
+       fmt::format(
+           "{}, {} available, {}", Gibibytes(memory.total_bytes), Gibibytes(memory.available_bytes),
+           memory.limit_bytes ? "limited to " + Gibibytes(*memory.limit_bytes) : "no limit set"));
+  line("disk", Gibibytes(found.disk_free_bytes) + " free in the current folder");
+  line("GPU", "not used: this build runs on the CPU only");
+  line("Python", PythonText(found));
+  line("environments", fmt::format("{} built in (`uper list envs`)", found.environments));
+  line("Atari", "not in this build");
+  fmt::print("\nworks here:\n");
+  for (const std::string& what : WhatWorks(found)) fmt::print("  {}\n", what);
+  fmt::print("does not work here:\n");
+  for (const std::string& what : WhatDoesNot(found)) fmt::print("  {}\n", what);
+}
+
+nlohmann::ordered_json Describe(const Findings& found) {
+  nlohmann::ordered_json json = {{"version", ProgramVersion()},
+                                 {"revision", ProgramRevision()},
+                                 {"cpu", found.machine.cpu},
+                                 {"cores", found.machine.cores},
+                                 {"instruction_set", SimdTargetName()},
+                                 {"memory_bytes", found.memory.total_bytes},
+                                 {"memory_available_bytes", found.memory.available_bytes},
+                                 {"memory_limit_bytes", nullptr},
+                                 {"disk_free_bytes", found.disk_free_bytes},
+                                 {"gpu", nullptr},
+                                 {"atari", false},
+                                 {"python", nullptr},
+                                 {"environments", found.environments},
+                                 {"agents", AgentNames().size()},
+                                 {"works", WhatWorks(found)},
+                                 {"does_not_work", WhatDoesNot(found)}};
+  if (found.memory.limit_bytes) json["memory_limit_bytes"] = *found.memory.limit_bytes;
+  if (found.python) {
+    json["python"] = *found.python;
+    json["python"]["program"] = PythonProgram().string();
+  }
+  return json;
+}
+
+}  // namespace
+
+int Doctor(const DoctorOptions& options) {
+  const Findings found = Examine();
+  if (options.json) {
+    fmt::print("{}\n", Describe(found).dump());
+  } else {
+    PrintText(found);
+  }
+  return kExitDone;
+}
+
+}  // namespace uper

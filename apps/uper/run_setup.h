@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "uper/base/thread_pool.h"
+#include "uper/envs/environment.h"
+#include "uper/nn/learner.h"
+#include "uper/train/checkpoint_reader.h"
+#include "uper/train/config.h"
+#include "uper/train/run_folder.h"
+#include "uper/train/trainer.h"
+
+namespace uper {
+
+// From a configuration to the concrete parts of a run: the one place where environments, learners
+// and memories are chosen.
+
+// Threads that `threads` of a configuration means: 0 is all cores.
+int ThreadsOf(const RunConfig& config);
+
+// Throws Error(kResources) if the device that was asked for is not there.
+void CheckDevice(const RunConfig& config);
+
+std::unique_ptr<Environment> EnvironmentOf(const RunConfig& config, std::uint64_t index);
+// Not initialised. The pool must outlive it.
+std::unique_ptr<Learner> LearnerOf(const RunConfig& config, ThreadPool& pool);
+TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool);
+
+// A trained agent from a run folder: its configuration and its newest checkpoint.
+// Throws Error(kMissingData) if there is no run or nothing was saved yet.
+struct SavedRun {
+  RunConfig config;
+  LoadedCheckpoint checkpoint;
+};
+SavedRun OpenRun(const RunFolder& folder);
+
+}  // namespace uper

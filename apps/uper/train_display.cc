@@ -1,0 +1,65 @@
+#include "apps/uper/train_display.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace uper {
+namespace {
+
+constexpr int kBarWidth = 20;
+
+std::string Clocked(double seconds) {
+  const long whole = static_cast<long>(seconds + 0.5);
+  return whole < 3600 ? fmt::format("{}:{:02}", whole / 60, whole % 60)
+                      : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string Number(const MetricsRow::Value& value) {
+  return value ? fmt::format("{:.3g}", *value) : "-";
+}
+
+std::string RowText(const MetricsRow& row) {
+  return fmt::format("return {} eval {} loss {} E {} A {} priority {} ess {}",
+                     Number(row.train_return), Number(row.eval_return), Number(row.loss),
+                     Number(row.epistemic_mean), Number(row.aleatoric_mean),
+                     Number(row.priority_mean), Number(row.effective_sample_size));
+}
+
+}  // namespace
+
+TrainDisplay::TrainDisplay() : terminal_(isatty(STDERR_FILENO) != 0) {}
+
+TrainDisplay::~TrainDisplay() { ClearLine(); }
+
+void TrainDisplay::ClearLine() const {
+  if (terminal_) fmt::print(stderr, "\r\033[K");
+}
+
+void TrainDisplay::Warn(const std::string& message) {
+  ClearLine();
+  fmt::print(stderr, "uper: {}\n", message);
+}
+
+void TrainDisplay::Show(const TrainingProgress& progress) {
+  const double total = static_cast<double>(progress.total_frames);
+  const double share = total > 0 ? static_cast<double>(progress.frames) / total : 1;
+  const double speed = progress.frames_per_second;
+  const std::string left =
+      speed > 0 ? Clocked((total - static_cast<double>(progress.frames)) / speed) + " left" : "";
+  if (progress.row != nullptr) {
+    last_row_ = RowText(*progress.row);
+    if (!terminal_) {
+      fmt::print(stderr, "{} frames ({:.0f} %), {:.0f} a second, {}: {}\n", progress.frames,
+                 100 * share, speed, left, last_row_);
+    }
+  }
+  if (!terminal_) return;
+  const int filled = static_cast<int>(kBarWidth * share);
+  fmt::print(stderr, "\r[{:=<{}}{:{}}] {:3.0f} % {:.0f} frames/s {} | {}\033[K", "", filled, "",
+             kBarWidth - filled, 100 * share, speed, left, last_row_);
+  std::fflush(stderr);
+}
+
+}  // namespace uper
