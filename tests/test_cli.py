@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import PROGRAM
+from conftest import PROGRAM, ROOT
 
 # A bandit that takes a blink.
 SMALL = ["--seeds", 2, "--set", "iterations=5", "--set", "steps_per_iteration=20"]
@@ -16,7 +16,10 @@ DAMAGED = "*.tmp.*"
 
 
 def test_help_of_every_command_has_an_example(uper):
-    for command in (["reproduce"], ["list"], ["bench", "replay"]):
+    commands = [["train"], ["evaluate"], ["rollout"], ["reproduce"], ["inspect"], ["verify"], ["dump-step"],
+                ["list"], ["doctor"], ["bench", "replay"], ["bench", "learner"], ["bench", "env"],
+                ["bench", "train"]]
+    for command in commands:
         result = uper(*command, "--help")
         assert result.returncode == 0
         assert "Example: uper " + " ".join(command) in result.stdout
@@ -71,7 +74,16 @@ def test_lists(uper):
     assert figures[0] == "bandit" and "gridworld" in figures and "direct-variance" in figures
     priorities = json.loads(uper("list", "priorities", "--json").stdout)["priorities"]
     assert len(priorities) == 18 and "info_gain_delta" in priorities
-    assert uper("list", "envs").stdout.split() == ["bandit/conal", "bandit/shifted", "grid/noisy"]
+    envs = uper("list", "envs").stdout.split()
+    assert envs[:3] == ["bandit/conal", "bandit/shifted", "grid/noisy"] and "minatar/seaquest" in envs
+    agents = uper("list", "agents").stdout.split()
+    assert len(agents) == 12 and agents[0] == "dqn" and "qr-ens-uper" in agents
+
+
+def test_every_key_is_documented(uper):
+    documents = (ROOT / "docs" / "configuration.md").read_text()
+    for key in uper("list", "keys").stdout.split():
+        assert f"`{key}`" in documents, key
 
 
 def test_a_full_disk_is_a_resource_error_and_leaves_no_partial_file(uper, tmp_path):

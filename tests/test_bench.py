@@ -1,0 +1,146 @@
+"""uper bench and uper doctor from outside: the documented keys, with numbers that can be true."""
+
+import json
+import os
+import tempfile
+
+import pytest
+
+
+def run_json(uper, *arguments, **options):
+    result = uper(*arguments, "--json", **options)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def check_spread(measured, key):
+    low, high = measured[f"{key}_spread"]
+    assert 0 < low <= measured[key] <= high
+
+
+@pytest.mark.parametrize("agent", ["dqn", "qr-ens-uper", "c51"])
+def test_bench_learner(uper, agent):
+    measured = run_json(uper, "bench", "learner", "--agent", agent, "--batch", 4, "--actions", 3,
+                        "--threads", 1, "--repeats", 2)
+    assert measured["agent"] == agent
+    assert (measured["batch"], measured["actions"], measured["threads"]) == (4, 3, 1)
+    check_spread(measured, "update_ms")
+    check_spread(measured, "act_us")
+    assert measured["act_after_update_us"] > 0
+    assert isinstance(measured["peers"], list)
+
+
+def test_bench_learner_of_the_large_network(uper):
+    small, large = (run_json(uper, "bench", "learner", "--agent", "double-dqn", "--network", network,
+                             "--batch", 2, "--repeats", 1) for network in ("minatar", "nature"))
+    assert large["update_ms"] > small["update_ms"], "a hundred times the arithmetic"
+
+
+def test_bench_learner_uses_the_networks_own_settings(uper):
+    sizes = {network: run_json(uper, "bench", "learner", "--agent", "qr-ens-uper", "--network", network,
+                               "--batch", 1, "--repeats", 1) for network in ("minatar", "nature")}
+    assert (sizes["minatar"]["members"], sizes["minatar"]["outputs"]) == (10, 51)
+    assert (sizes["nature"]["members"], sizes["nature"]["outputs"]) == (10, 201)
+
+
+@pytest.mark.parametrize("env", ["minatar/breakout", "grid/noisy", "bandit/conal"])
+def test_bench_env(uper, env):
+    measured = run_json(uper, "bench", "env", "--env", env, "--repeats", 2, "--threads", 2)
+    assert measured["env"] == env and measured["threads"] == 2
+    check_spread(measured, "frames_per_second")
+    check_spread(measured, "raw_frames_per_second")
+
+
+SHARES = [f"{part}_share" for part in ("acting", "environment", "sampling", "learning", "saving")]
+
+
+@pytest.mark.parametrize("agent", ["dqn", "qr-ens-uper"])
+def test_bench_train(uper, tmp_path, agent):
+    measured = run_json(uper, "bench", "train", "--agent", agent, "--frames", 400, "--threads", 1,
+                        cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert measured["frames"] == 400
+    assert 300 < measured["updates"] <= 400, "learning starts early"
+    assert measured["frames_per_second"] > 0
+    assert measured["updates_per_second"] == pytest.approx(
+        measured["frames_per_second"] * measured["updates"] / 400)
+    for key in SHARES:
+        assert 0 < measured[key] < 1, key
+    assert sum(measured[key] for key in [*SHARES, "other_share"]) == pytest.approx(1)
+    assert 0 < measured["save_seconds"] < 10
+    assert not list(tmp_path.iterdir()), "the run folder is removed"
+
+
+def test_bench_train_takes_settings(uper):
+    measured = run_json(uper, "bench", "train", "--agent", "dqn", "--frames", 200, "--set",
+                        "replay.minimum_transitions=150", "--set", "replay.batch_size=5")
+    assert 40 < measured["updates"] <= 51 and measured["batch"] == 5
+
+
+@pytest.mark.parametrize(
+    "arguments, code, words",
+    [
+        (["learner", "--agent", "dqnn"], 2, ["did you mean 'dqn'"]),
+        (["learner", "--device", "cuda"], 4, ["CPU"]),
+        (["learner", "--device", "abacus"], 2, ["abacus"]),
+        (["learner", "--network", "lenet"], 2, ["lenet"]),
+        (["env", "--env", "minatar/pong"], 2, ["minatar/pong"]),
+        (["env", "--threads", "0"], 2, ["--threads"]),
+        (["train", "--agent", "dqnn"], 2, ["did you mean 'dqn'"]),
+        (["train", "--env", "minatar/brekout"], 2, ["did you mean 'minatar/breakout'"]),
+        (["train", "--set", "replay.batchsize=3"], 2, ["replay.batch_size"]),
+        (["train", "--frames", "0"], 2, ["--frames"]),
+    ],
+)
+def test_bad_input(uper, tmp_path, arguments, code, words):
+    result = uper("bench", *arguments, cwd=tmp_path)
+    assert result.returncode == code, result.stderr
+    for word in words:
+        assert word in result.stderr
+    assert result.stdout == "" and not list(tmp_path.iterdir())
+
+
+def test_bench_without_python_goes_on(uper):
+    result = uper("bench", "learner", "--agent", "dqn", "--batch", 1, "--repeats", 1, "--json",
+                  env={**os.environ, "UPER_PYTHON": "/nonexistent/python"})
+    assert result.returncode == 0 and json.loads(result.stdout)["peers"] == []
+    assert "/nonexistent/python" in result.stderr
+
+
+def test_text_for_people(uper):
+    result = uper("bench", "learner", "--agent", "dqn", "--batch", 1, "--repeats", 1)
+    assert result.returncode == 0 and "one update, ms" in result.stdout
+    result = uper("bench", "env", "--repeats", 1)
+    assert result.returncode == 0 and "frames a second" in result.stdout
+    result = uper("bench", "train", "--frames", 50)
+    assert result.returncode == 0 and "saving everything once" in result.stdout
+
+
+def test_doctor(uper):
+    found = run_json(uper, "doctor")
+    assert found["cores"] >= 1 and found["cpu"] and found["instruction_set"]
+    assert 0 < found["memory_available_bytes"] <= found["memory_bytes"]
+    assert found["disk_free_bytes"] > 0
+    assert found["gpu"] is None and found["atari"] is False
+    assert found["environments"] == len(uper("list", "envs").stdout.split())
+    assert found["agents"] == len(uper("list", "agents").stdout.split())
+    assert found["python"]["matplotlib"]
+    text = uper("doctor").stdout
+    assert "works here" in text and "does not work here" in text and "GPU" in text
+
+
+def test_doctor_without_python(uper):
+    found = run_json(uper, "doctor", env={**os.environ, "UPER_PYTHON": "/nonexistent/python"})
+    assert found["python"] is None
+    assert any("make setup" in line for line in found["does_not_work"])
+    assert not any("pictures" in line for line in found["works"])
+
+
+def test_doctor_with_a_python_that_fails(uper):
+    with tempfile.NamedTemporaryFile("w", suffix=".sh", delete=False) as file:
+        file.write("#!/bin/sh\nexit 3\n")
+    os.chmod(file.name, 0o755)
+    try:
+        found = run_json(uper, "doctor", env={**os.environ, "UPER_PYTHON": file.name})
+    finally:
+        os.unlink(file.name)
+    assert found["python"] is None

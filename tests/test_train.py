@@ -1,0 +1,320 @@
+"""Training from outside: resuming to the bit, refusing what is wrong, losing nothing."""
+
+import csv
+import json
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import PROGRAM
+
+# A run of a few seconds in which everything happens: learning, evaluating, logging, saving.
+FRAMES = 3000
+SETTINGS = {
+    "frames": FRAMES,
+    "replay.capacity_transitions": 1500,  # the ring's seam is passed
+    "replay.minimum_transitions": 200,
+    "replay.batch_size": 8,
+    "agent.n_steps": 3,
+    "network.members": 3,
+    "network.quantiles": 5,
+    "network.hidden_units": 16,
+    "exploration.start_frames": 0,
+    "exploration.end_frames": 2000,
+    "log_every_frames": 250,
+    "evaluate_every_frames": 700,
+    "evaluation_frames": 200,
+    "checkpoint_every_frames": 300,
+}
+
+
+def command(folder, *more, agent="qr-ens-uper", env="minatar/breakout", **settings):
+    words = [str(PROGRAM), "train", "--agent", agent, "--env", env, "--out", str(folder), "--no-plots"]
+    for key, value in {**SETTINGS, **settings}.items():
+        words += ["--set", f"{key}={value}"]
+    return words + [str(word) for word in more]
+
+
+def train(folder, *more, **options):
+    return subprocess.run(command(folder, *more, **options), capture_output=True, text=True, timeout=300)
+
+
+def inspect(folder):
+    result = subprocess.run([PROGRAM, "inspect", str(folder), "--json"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def timeless_rows(folder):
+    """metrics.csv without its columns of times."""
+    with open(folder / "metrics.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{name: value for name, value in row.items()
+             if not name.endswith(("_seconds", "_per_second"))} for row in rows]
+
+
+def same_result(one, other):
+    a, b = inspect(one), inspect(other)
+    for key in ("frames", "updates", "parameters_hash", "replay_hash", "finished"):
+        assert a[key] == b[key], key
+    assert timeless_rows(one) == timeless_rows(other)
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unbroken") / "run"
+    result = train(folder)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run_seconds(tmp_path_factory):
+    """How long a run takes here, so that kills can be spread over it."""
+    start = time.monotonic()
+    assert train(tmp_path_factory.mktemp("timed") / "run").returncode == 0
+    return time.monotonic() - start
+
+
+def test_the_promised_files_are_there(unbroken):
+    for name in ("config.toml", "run.json", "metrics.csv", "summary.json"):
+        assert (unbroken / name).stat().st_size > 0
+    assert list(unbroken.glob("events.out.tfevents.*"))
+    summary = json.loads((unbroken / "summary.json").read_text())
+    assert summary["frames"] == FRAMES and summary["agent"] == "qr-ens-uper"
+    header = (unbroken / "metrics.csv").read_text().splitlines()[0]
+    assert header.startswith(
+        "frames,updates,episodes,train_return,eval_return,loss,grad_norm,epsilon,beta,frames_per_second,"
+        "priority_mean,priority_max,epistemic_mean,aleatoric_mean,target_distance_mean,effective_sample_size")
+    described = inspect(unbroken)
+    assert described["finished"] and described["updates"] > 2000 and described["checkpoints"]
+
+
+def test_the_same_seed_gives_the_same_run_for_any_threads(unbroken, tmp_path):
+    for threads in (1, 3):
+        folder = tmp_path / f"threads{threads}"
+        assert train(folder, threads=threads).returncode == 0
+        same_result(unbroken, folder)
+
+
+def test_another_seed_gives_another_run(unbroken, tmp_path):
+    assert train(tmp_path / "run", seed=2).returncode == 0
+    assert inspect(tmp_path / "run")["parameters_hash"] != inspect(unbroken)["parameters_hash"]
+
+
+def test_config_toml_gives_the_same_run(unbroken, tmp_path):
+    words = [PROGRAM, "train", unbroken / "config.toml", "--out", tmp_path / "run", "--no-plots"]
+    assert subprocess.run(words, capture_output=True).returncode == 0
+    same_result(unbroken, tmp_path / "run")
+
+
+def test_evaluation_does_not_disturb_training(unbroken, tmp_path):
+    assert train(tmp_path / "run", evaluate_every_frames=0).returncode == 0
+    for key in ("parameters_hash", "replay_hash"):
+        assert inspect(tmp_path / "run")[key] == inspect(unbroken)[key]
+
+
+def kill_and_resume(folder, kills, run_seconds, generator, **options):
+    """Kills the run at random moments, then lets it end; how often it was killed."""
+    killed = 0
+    for _ in range(kills):
+        process = subprocess.Popen(command(folder, **options), stderr=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=generator.uniform(0, 1.5 * run_seconds / kills))
+            break  # it ended before
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            killed += 1
+    result = train(folder, **options)
+    assert result.returncode == 0, result.stderr
+    return killed
+
+
+def test_killed_at_random_moments_the_run_ends_the_same(unbroken, run_seconds, tmp_path):
+    generator = random.Random(1)
+    kills = 0
+    for number in range(20):
+        folder = tmp_path / f"run{number}"
+        kills += kill_and_resume(folder, 9, run_seconds, generator)
+        same_result(unbroken, folder)
+        if kills >= 25:
+            return
+    pytest.fail(f"only {kills} kills hit a running program")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("env", ["minatar/seaquest", "minatar/asterix", "minatar/freeway"])
+@pytest.mark.parametrize("agent", ["qr-ens-uper", "c51-ens-uper", "dqn"])
+def test_a_thousand_kills(tmp_path, run_seconds, env, agent):
+    options = {"agent": agent, "env": env}
+    assert train(tmp_path / "unbroken", **options).returncode == 0
+    generator = random.Random(env + agent)
+    kills = 0
+    while kills < 112:  # nine cases: more than a thousand
+        folder = tmp_path / "run"
+        kills += kill_and_resume(folder, 12, run_seconds, generator, **options)
+        same_result(tmp_path / "unbroken", folder)
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_the_same_command_goes_on(unbroken, tmp_path, number):
+    folder = tmp_path / "run"
+    process = subprocess.Popen(command(folder), stderr=subprocess.PIPE, text=True)
+    while not (folder / "metrics.csv").exists():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 75, errors
+    assert "run the same command" in errors
+    assert train(folder).returncode == 0
+    same_result(unbroken, folder)
+
+
+def test_a_finished_run_says_so_and_can_be_made_longer(unbroken, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(unbroken, folder)
+    again = train(folder)
+    assert again.returncode == 0 and "finished" in again.stderr
+    same_result(unbroken, folder)
+    assert train(folder, frames=FRAMES + 500).returncode == 0
+    assert inspect(folder)["frames"] == FRAMES + 500
+
+
+def test_another_configuration_is_refused_by_key(unbroken, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(unbroken, folder)
+    result = train(folder, **{"optimizer.learning_rate": 1e-3})
+    assert result.returncode == 2
+    assert "optimizer.learning_rate" in result.stderr
+    same_result(unbroken, folder)
+
+
+def test_a_second_process_is_refused(tmp_path):
+    folder = tmp_path / "run"
+    process = subprocess.Popen(command(folder, frames=10_000_000), stderr=subprocess.DEVNULL)
+    try:
+        while not (folder / "metrics.csv").exists():
+            time.sleep(0.01)
+        result = train(folder, frames=10_000_000)
+        assert result.returncode == 4
+        assert str(process.pid) in result.stderr
+    finally:
+        process.kill()
+        process.wait()
+
+
+def checkpoint_files(folder):
+    return sorted((folder / "checkpoints").iterdir())
+
+
+def test_every_damaged_file_is_found_and_an_older_checkpoint_used(unbroken, tmp_path):
+    names = [path.name for path in checkpoint_files(unbroken)]
+    generator = random.Random(7)
+    for name in names:
+        folder = tmp_path / "run"
+        shutil.copytree(unbroken, folder)
+        path = folder / "checkpoints" / name
+        content = bytearray(path.read_bytes())
+        content[generator.randrange(len(content))] ^= 1 << generator.randrange(8)
+        path.write_bytes(content)
+        verify = subprocess.run([PROGRAM, "verify", folder], capture_output=True, text=True)
+        assert verify.returncode == 5 and name in verify.stdout, name
+        result = train(folder, frames=FRAMES + 10)
+        assert result.returncode in (0, 5), name
+        if result.returncode == 0:
+            assert inspect(folder)["frames"] == FRAMES + 10
+        else:
+            assert name in result.stderr
+        shutil.rmtree(folder)
+
+
+def test_without_a_good_checkpoint_nothing_starts_afresh(unbroken, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(unbroken, folder)
+    for path in (folder / "checkpoints").glob("manifest-*"):
+        path.write_bytes(path.read_bytes()[:-20])
+    result = train(folder, frames=FRAMES + 10)
+    assert result.returncode == 5
+    assert "manifest" in result.stderr
+
+
+def test_a_full_disk_keeps_the_old_checkpoint_and_training_goes_on(tmp_path):
+    folder = tmp_path / "run"
+    limit = 60_000  # bytes a file: the parameters fit, the larger replay segments do not
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    result = subprocess.run(command(folder), capture_output=True, text=True, preexec_fn=small_files)
+    assert "training goes on" in result.stderr, result.stderr
+    assert "not saved" in result.stderr
+    assert subprocess.run([PROGRAM, "verify", folder], capture_output=True).returncode in (0, 3)
+    assert train(folder).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words, code, expected",
+    [
+        (["--env", "minatar/brekout"], 2, "did you mean 'minatar/breakout'"),
+        (["--agent", "qr-ens-upr"], 2, "did you mean 'qr-ens-uper'"),
+        (["--set", "replay.capcity_transitions=10"], 2, "replay.capacity_transitions"),
+        (["--set", "replay.batch_size=many"], 2, "replay.batch_size"),
+        (["--set", "replay.batch_size=0"], 2, "replay.batch_size"),
+        (["--frames", "-5"], 2, "frames"),
+        (["--device", "cuda"], 4, "cuda"),
+        (["no-such-file.toml"], 2, "no-such-file.toml"),
+    ],
+)
+def test_wrong_input(uper, tmp_path, words, code, expected):
+    result = uper("train", *words, "--out", "run", cwd=tmp_path)
+    assert result.returncode == code, result.stderr
+    assert expected in result.stderr
+    assert not (tmp_path / "run" / "config.toml").exists()
+
+
+@pytest.mark.parametrize("words", [["inspect"], ["verify"], ["evaluate"]])
+def test_a_missing_run_is_missing_data(uper, tmp_path, words):
+    result = uper(*words, tmp_path / "nowhere")
+    assert result.returncode == 3
+    assert "nowhere" in result.stderr
+
+
+def test_evaluate_plays_the_trained_agent(uper, unbroken):
+    one = json.loads(uper("evaluate", unbroken, "--episodes", 5, "--json").stdout)
+    two = json.loads(uper("evaluate", unbroken, "--episodes", 5, "--json").stdout)
+    other = json.loads(uper("evaluate", unbroken, "--episodes", 5, "--seed", 2, "--json").stdout)
+    assert one == two and one["episodes"] == 5 and len(one["returns"]) == 5
+    assert other["returns"] != one["returns"] or other["frames"] != one["frames"]
+
+
+@pytest.mark.parametrize("agent", ["dqn", "double-dqn", "per", "qr-dqn", "qr-per", "qr-ens-uni", "qr-ens-per",
+                                   "qr-ens-epi", "c51", "c51-ens-per", "c51-ens-uper"])
+def test_every_agent_trains_and_resumes(tmp_path, agent):
+    small = {"frames": 700, "replay.minimum_transitions": 100, "replay.batch_size": 8,
+             "replay.capacity_transitions": 500, "checkpoint_every_frames": 250, "log_every_frames": 250,
+             "evaluate_every_frames": 0, "network.hidden_units": 16,
+             "replay.importance_exponent_start_transitions": 100,
+             "replay.importance_exponent_end_transitions": 700}
+
+    def run(folder, *more):
+        words = [str(PROGRAM), "train", "--agent", agent, "--env", "minatar/asterix", "--out", str(folder),
+                 "--no-plots"]
+        for key, value in small.items():
+            words += ["--set", f"{key}={value}"]
+        return subprocess.run(words + list(more), capture_output=True, text=True, timeout=120)
+
+    whole = run(tmp_path / "whole")
+    assert whole.returncode == 0, whole.stderr
+    assert run(tmp_path / "cut", "--frames", "300").returncode == 0
+    # Longer by the same key: the first 300 frames are not repeated.
+    assert run(tmp_path / "cut").returncode == 0
+    for key in ("parameters_hash", "replay_hash"):
+        assert inspect(tmp_path / "whole")[key] == inspect(tmp_path / "cut")[key]
