@@ -47,7 +47,8 @@ TEST_P(EveryEnvironmentTest, Conforms) {
 INSTANTIATE_TEST_SUITE_P(Registry, EveryEnvironmentTest, testing::ValuesIn(EnvironmentNames()),
                          [](const testing::TestParamInfo<std::string>& test) {
                            std::string name = test.param;
-                           std::replace(name.begin(), name.end(), '/', '_');
+                           std::ranges::replace_if(
+                               name, [](char c) { return c == '/' || c == '-'; }, '_');
                            return name;
                          });
 

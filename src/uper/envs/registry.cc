@@ -22,6 +22,7 @@ struct Maker {
   std::string name;
   MakeBare make;
   double default_sticky = 0;
+  bool noisy_suite = false;  // noise that the options leave off is the suite's
 };
 
 Maker BanditMaker(const std::string& name, double mean_spread) {
@@ -38,21 +39,36 @@ Maker GridMaker(const std::string& name) {
           }};
 }
 
-Maker MinAtarMaker(const std::string& game) {
-  return {"minatar/" + game,
+Maker MinAtarMaker(const std::string& name, const std::string& game, bool noisy_suite) {
+  return {name,
           [=](const EnvironmentOptions& options, const RandomStream& stream) {
-            return std::make_unique<MinAtarEnvironment>(game, options.difficulty_ramping,
+            return std::make_unique<MinAtarEnvironment>(name, game, options.difficulty_ramping,
                                                         options.minimal_actions,
                                                         std::make_unique<StreamGameRandom>(stream));
           },
-          MinAtarEnvironment::kDefaultSticky};
+          MinAtarEnvironment::kDefaultSticky, noisy_suite};
+}
+
+// The suite's noise in place of each kind that is off.
+EnvironmentOptions WithSuiteNoise(EnvironmentOptions options) {
+  const EnvironmentOptions suite = NoisyMinAtarOptions();
+  if (options.reward_noise_sd == 0) {
+    options.reward_noise_sd = suite.reward_noise_sd;
+    options.reward_noise_share = suite.reward_noise_share;
+  }
+  if (options.noisy_channels == 0) options.noisy_channels = suite.noisy_channels;
+  return options;
 }
 
 // A further family of environments is a further list of makers, appended here.
 std::vector<Maker> MakeMakers() {
   std::vector<Maker> makers = {BanditMaker("bandit/conal", 0), BanditMaker("bandit/shifted", 1),
                                GridMaker("grid/noisy")};
-  for (const std::string& game : minatar::GameNames()) makers.push_back(MinAtarMaker(game));
+  for (const bool noisy : {false, true}) {
+    for (const std::string& game : minatar::GameNames()) {
+      makers.push_back(MinAtarMaker((noisy ? "noisy-minatar/" : "minatar/") + game, game, noisy));
+    }
+  }
   return makers;
 }
 
@@ -80,7 +96,8 @@ std::unique_ptr<Environment> MakeEnvironment(std::string_view name,
                                        "; `uper list envs` shows all");
   }
   options.Validate();
-  return AddNoise(maker->make(options, RandomStream(seed, "environment", index)), options,
+  const EnvironmentOptions actual = maker->noisy_suite ? WithSuiteNoise(options) : options;
+  return AddNoise(maker->make(actual, RandomStream(seed, "environment", index)), actual,
                   maker->default_sticky, seed, index);
 }
 

@@ -21,9 +21,41 @@ std::string UsageError(const std::string& name, const EnvironmentOptions& option
 
 TEST(RegistryTest, NamesAreThoseOfTheDesign) {
   EXPECT_EQ(EnvironmentNames(),
-            (std::vector<std::string>{"bandit/conal", "bandit/shifted", "grid/noisy",
-                                      "minatar/asterix", "minatar/breakout", "minatar/freeway",
-                                      "minatar/seaquest", "minatar/space_invaders"}));
+            (std::vector<std::string>{
+                "bandit/conal", "bandit/shifted", "grid/noisy", "minatar/asterix",
+                "minatar/breakout", "minatar/freeway", "minatar/seaquest", "minatar/space_invaders",
+                "noisy-minatar/asterix", "noisy-minatar/breakout", "noisy-minatar/freeway",
+                "noisy-minatar/seaquest", "noisy-minatar/space_invaders"}));
+}
+
+// What 500 steps of one environment pay, and how many of them are noisy.
+std::pair<double, int> Play(Environment& game) {
+  std::vector<std::byte> observation(game.spec().observation_bytes());
+  game.Reset(observation);
+  std::pair<double, int> played{0, 0};
+  for (int i = 0; i < 500; ++i) {
+    const TimeStep step = game.Step(i * 7 % 6, observation);
+    played.first += step.reward;
+    played.second += step.noisy ? 1 : 0;
+    if (step.last()) game.Reset(observation);
+  }
+  return played;
+}
+
+TEST(RegistryTest, TheNoisySuiteIsTheGameWithTheSuitesNoise) {
+  const auto suite = MakeEnvironment("noisy-minatar/breakout", {}, 1, 0);
+  const auto game = MakeEnvironment("minatar/breakout", NoisyMinAtarOptions(), 1, 0);
+  EXPECT_EQ(suite->spec().channels, 5);
+  const auto played = Play(*suite);
+  EXPECT_EQ(played, Play(*game));
+  EXPECT_GT(played.second, 0);
+}
+
+TEST(RegistryTest, NoiseThatIsGivenReplacesTheSuites) {
+  const EnvironmentOptions strong{.reward_noise_sd = 3, .reward_noise_share = 1};
+  EXPECT_EQ(Play(*MakeEnvironment("noisy-minatar/breakout", strong, 1, 0)).second, 500);
+  EXPECT_EQ(MakeEnvironment("noisy-minatar/breakout", {.noisy_channels = 3}, 1, 0)->spec().channels,
+            7);
 }
 
 TEST(RegistryTest, EveryNameMakesTheEnvironmentOfThatName) {

@@ -88,9 +88,11 @@ void FillAutomaticKeys(RunConfig& config, int frames_per_step) {
   UPER_CHECK(frames_per_step >= 1, "at least one frame a step");
   const std::string& environment = config.environment.name;
   if (config.network.torso == TorsoPreset::kAuto) {
-    config.network.torso = environment.starts_with("atari/")     ? TorsoPreset::kNature
-                           : environment.starts_with("minatar/") ? TorsoPreset::kMinAtar
-                                                                 : TorsoPreset::kMlp;
+    const bool minatar =
+        environment.starts_with("minatar/") || environment.starts_with("noisy-minatar/");
+    config.network.torso = environment.starts_with("atari/") ? TorsoPreset::kNature
+                           : minatar                         ? TorsoPreset::kMinAtar
+                                                             : TorsoPreset::kMlp;
   }
   ReplayConfig& replay = config.replay;
   if (replay.importance_exponent_end_transitions == 0) {

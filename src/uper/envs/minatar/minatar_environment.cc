@@ -6,16 +6,17 @@ namespace uper {
 
 using minatar::GameAction;
 
-MinAtarEnvironment::MinAtarEnvironment(const std::string& name, bool ramping, bool minimal_actions,
+MinAtarEnvironment::MinAtarEnvironment(const std::string& name, const std::string& game,
+                                       bool ramping, bool minimal_actions,
                                        std::unique_ptr<GameRandom> random)
-    : game_(minatar::MakeGame(name, ramping)), random_(std::move(random)) {
+    : game_(minatar::MakeGame(game, ramping)), random_(std::move(random)) {
   if (minimal_actions) {
     const auto minimal = game_->minimal_actions();
     actions_.assign(minimal.begin(), minimal.end());
   } else {
     for (int i = 0; i < minatar::kActionCount; ++i) actions_.push_back(static_cast<GameAction>(i));
   }
-  spec_ = {.name = "minatar/" + name,
+  spec_ = {.name = name,
            .actions = static_cast<int>(actions_.size()),
            .height = minatar::kBoardSize,
            .width = minatar::kBoardSize,

@@ -19,9 +19,9 @@ class MinAtarEnvironment final : public Environment {
   // The sticky probability of the published results.
   static constexpr double kDefaultSticky = 0.1;
 
-  // `name` of the game, without "minatar/".
-  MinAtarEnvironment(const std::string& name, bool ramping, bool minimal_actions,
-                     std::unique_ptr<GameRandom> random);
+  // `name` as users know it ("minatar/breakout"), `game` alone ("breakout").
+  MinAtarEnvironment(const std::string& name, const std::string& game, bool ramping,
+                     bool minimal_actions, std::unique_ptr<GameRandom> random);
 
   const EnvironmentSpec& spec() const override { return spec_; }
 
