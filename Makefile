@@ -9,8 +9,13 @@ SOURCES = git ls-files -co --exclude-standard '*.h' '*.cc'
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: build  ## reproduce the paper's bandit figure, with progress, and say where the picture is
-	build/uper reproduce bandit --out results/bandit
+DEMO = runs/demo
+
+demo: build  ## train UPER on MinAtar breakout (about 3 minutes), play it against a random policy, draw the curves
+	build/uper train --env minatar/breakout --agent qr-ens-uper --frames 200000 --out $(DEMO) \
+	  --set log_every_frames=2000 --set evaluate_every_frames=20000
+	build/uper evaluate $(DEMO) --episodes 100 --against random
+	@echo "curves: $(DEMO)/plots"
 
 build: setup  ## build the program: build/uper
 	@cmake --preset release --log-level=WARNING -DUPER_TESTS=OFF >/dev/null

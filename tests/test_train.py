@@ -295,6 +295,17 @@ def test_evaluate_plays_the_trained_agent(uper, unbroken):
     assert other["returns"] != one["returns"] or other["frames"] != one["frames"]
 
 
+def test_evaluate_against_a_random_policy(uper, unbroken):
+    alone = json.loads(uper("evaluate", unbroken, "--episodes", 20, "--json").stdout)
+    both = json.loads(uper("evaluate", unbroken, "--episodes", 20, "--against", "random", "--json").stdout)
+    random = both.pop("random")
+    assert both == alone and alone["ci_low"] <= alone["mean_return"] <= alone["ci_high"]
+    assert random["episodes"] == 20 and random["returns"] != alone["returns"]
+    text = uper("evaluate", unbroken, "--episodes", 20, "--against", "random").stdout
+    assert "random policy" in text and "intervals" in text
+    assert uper("evaluate", unbroken, "--against", "chance").returncode == 2
+
+
 @pytest.mark.parametrize("agent", ["dqn", "double-dqn", "per", "qr-dqn", "qr-per", "qr-ens-uni", "qr-ens-per",
                                    "qr-ens-epi", "c51", "c51-ens-per", "c51-ens-uper"])
 def test_every_agent_trains_and_resumes(tmp_path, agent):

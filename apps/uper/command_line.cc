@@ -53,8 +53,13 @@ void AddEvaluate(CLI::App& app, const StopFlag& stop, Command& chosen) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command->add_option("--seed", options->seed, "Of environment and exploration")
       ->capture_default_str();
+  command
+      ->add_option("--against", options->against,
+                   "Also play this policy as long, and compare (random)")
+      ->check(CLI::IsMember({"random"}));
   command->add_flag("--json", options->json, kJsonHelp);
-  command->footer("Example: uper evaluate runs/minatar-breakout-qr-ens-uper-1 --episodes 100");
+  command->footer(
+      "Example: uper evaluate runs/minatar-breakout-qr-ens-uper-1 --episodes 100 --against random");
   command->callback([options, &stop, &chosen] {
     chosen = [options, &stop] { return EvaluateRun(*options, stop); };
   });

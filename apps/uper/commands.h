@@ -29,6 +29,7 @@ struct EvaluateOptions {
   std::int64_t episodes = 0;  // 0: no limit; both 0: 100 episodes
   std::int64_t frames = 0;
   std::uint64_t seed = 1;
+  std::string against;  // "random", or empty: nobody
   bool json = false;
 };
 int EvaluateRun(const EvaluateOptions& options, const StopFlag& stop);

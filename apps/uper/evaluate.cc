@@ -7,6 +7,7 @@
 #include "apps/uper/exit_code.h"
 #include "apps/uper/run_setup.h"
 #include "uper/core/moments.h"
+#include "uper/stats/bootstrap.h"
 #include "uper/train/evaluator.h"
 #include "uper/train/learner_tensors.h"
 
@@ -16,6 +17,68 @@ namespace {
 constexpr std::int64_t kDefaultEpisodes = 100;
 // Environments of `uper evaluate` share no stream with training (0) or its evaluations (from 2^32).
 constexpr std::uint64_t kEvaluateIndex = std::uint64_t{1} << 48;
+constexpr std::uint64_t kRandomIndex = kEvaluateIndex + 1;
+
+// The return of a policy, over the episodes that it finished.
+struct PolicyReturn {
+  EvaluationResult result;
+  double standard_error = 0;
+  Interval interval;  // of the mean; a point when no episode ended
+};
+
+PolicyReturn Summarize(EvaluationResult result) {
+  PolicyReturn summary{.result = std::move(result)};
+  const std::vector<double>& returns = summary.result.returns;
+  const double mean = summary.result.mean_return();
+  summary.interval = {mean, mean, mean};
+  if (returns.size() > 1) {
+    summary.standard_error = std::sqrt(ComputeMoments<double>(returns).variance /
+                                       (static_cast<double>(returns.size()) - 1));
+    summary.interval = BootstrapMean(returns);
+  }
+  return summary;
+}
+
+PolicyReturn Play(const EvaluateOptions& options, const SavedRun& run, Learner& learner,
+                  double epsilon, std::uint64_t index, const StopFlag& stop) {
+  const std::unique_ptr<Environment> environment = EnvironmentOf(run.config, index);
+  const bool unlimited = options.episodes == 0 && options.frames == 0;
+  EvaluationResult result = Evaluate(learner, *environment,
+                                     {.frames = options.frames,
+                                      .episodes = unlimited ? kDefaultEpisodes : options.episodes,
+                                      .epsilon = epsilon,
+                                      .seed = options.seed,
+                                      .index = index},
+                                     stop);
+  if (stop) throw Error(ErrorKind::kInterrupted, "interrupted");
+  return Summarize(std::move(result));
+}
+
+nlohmann::ordered_json ToJson(const PolicyReturn& policy) {
+  return {{"episodes", policy.result.returns.size()},
+          {"frames", policy.result.frames},
+          {"mean_return", policy.result.mean_return()},
+          {"standard_error", policy.standard_error},
+          {"ci_low", policy.interval.low},
+          {"ci_high", policy.interval.high},
+          {"returns", policy.result.returns}};
+}
+
+void PrintLine(const std::string& name, const PolicyReturn& policy) {
+  fmt::print("{:<44} {:>9.3f}   [{:.3f}, {:.3f}]   {} episodes, {} frames\n", name,
+             policy.result.mean_return(), policy.interval.low, policy.interval.high,
+             policy.result.returns.size(), policy.result.frames);
+}
+
+std::string Verdict(const PolicyReturn& agent, const PolicyReturn& random) {
+  if (agent.interval.low > random.interval.high) {
+    return "The agent is better than random: the intervals do not meet.";
+  }
+  if (agent.interval.high < random.interval.low) {
+    return "The agent is worse than random: the intervals do not meet.";
+  }
+  return "No difference to a random policy is shown: the intervals meet.";
+}
 
 }  // namespace
 
@@ -25,37 +88,29 @@ int EvaluateRun(const EvaluateOptions& options, const StopFlag& stop) {
   ThreadPool pool(ThreadsOf(run.config));
   const std::unique_ptr<Learner> learner = LearnerOf(run.config, pool);
   RestoreLearner(run.checkpoint, *learner);
-  const std::unique_ptr<Environment> environment = EnvironmentOf(run.config, kEvaluateIndex);
-  const bool unlimited = options.episodes == 0 && options.frames == 0;
-  const EvaluationResult result =
-      Evaluate(*learner, *environment,
-               {.frames = options.frames,
-                .episodes = unlimited ? kDefaultEpisodes : options.episodes,
-                .epsilon = run.config.evaluation_epsilon,
-                .seed = options.seed,
-                .index = kEvaluateIndex},
-               stop);
-  if (stop) throw Error(ErrorKind::kInterrupted, "interrupted");
-  const double episodes = static_cast<double>(result.returns.size());
-  const double deviation =
-      result.returns.empty() ? 0 : std::sqrt(ComputeMoments<double>(result.returns).variance);
-  const double standard_error = episodes > 1 ? deviation / std::sqrt(episodes - 1) : 0;
+  const std::int64_t trained_frames = run.checkpoint.manifest.info.at("frames");
+  const PolicyReturn agent =
+      Play(options, run, *learner, run.config.evaluation_epsilon, kEvaluateIndex, stop);
+  std::optional<PolicyReturn> random;
+  if (!options.against.empty()) {
+    random = Play(options, run, *learner, /*epsilon=*/1, kRandomIndex, stop);
+  }
+
   if (options.json) {
-    const nlohmann::ordered_json json = {
-        {"run", options.run.string()},
-        {"agent", run.config.agent.name},
-        {"env", run.config.environment.name},
-        {"trained_frames", run.checkpoint.manifest.info.at("frames")},
-        {"episodes", result.returns.size()},
-        {"frames", result.frames},
-        {"mean_return", result.mean_return()},
-        {"standard_error", standard_error},
-        {"returns", result.returns}};
+    nlohmann::ordered_json json = {{"run", options.run.string()},
+                                   {"agent", run.config.agent.name},
+                                   {"env", run.config.environment.name},
+                                   {"trained_frames", trained_frames}};
+    json.update(ToJson(agent));
+    if (random) json["random"] = ToJson(*random);
     fmt::print("{}\n", json.dump());
-  } else {
-    fmt::print("{}: mean return {:.3f} +- {:.3f} (standard error) over {} episodes, {} frames\n",
-               run.config.environment.name, result.mean_return(), standard_error,
-               result.returns.size(), result.frames);
+    return kExitDone;
+  }
+  fmt::print("{:<44} {:>9}   95 % interval\n", run.config.environment.name, "return");
+  PrintLine(fmt::format("{} after {} frames", run.config.agent.name, trained_frames), agent);
+  if (random) {
+    PrintLine("random policy", *random);
+    fmt::print("{}\n", Verdict(agent, *random));
   }
   return kExitDone;
 }
