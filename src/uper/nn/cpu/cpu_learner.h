@@ -21,7 +21,7 @@ class CpuLearner final : public Learner {
   const LearnerSpec& spec() const override { return spec_; }
   const ParameterLayout& layout() const override { return network_.layout(); }
   LearnerOutput Update(const LearnerBatch& batch) override;
-  std::span<const float> gradient() const override { return gradient_.span(); }
+  std::span<const float> gradient() override;
   void ActionValues(std::span<const std::byte> observations, int count,
                     std::span<float> q) override;
   void CopyTarget() override;
@@ -56,7 +56,7 @@ class CpuLearner final : public Learner {
   bool online_tables_fresh_ = false;
 
   // Of the update under way.
-  FloatBuffer gradient_;
+  FloatBuffer gradient_;               // without the head's part until gradient() asks for it
   std::vector<float> online_outputs_;  // [batch, member, output]
   std::vector<float> target_outputs_;
   std::vector<float> d_outputs_;
