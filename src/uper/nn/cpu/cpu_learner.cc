@@ -58,9 +58,9 @@ EnsembleShape CpuLearner::Shape() const {
 LearnerOutput CpuLearner::Update(const LearnerBatch& batch) {
   CheckBatch(batch);
   std::copy(batch.a_tm1.begin(), batch.a_tm1.end(), taken_actions_.begin());
-  ChooseTargetActions(batch);
+  Forward(batch);
+  ChooseTargetActions();
   network_.HeadPerMember(kTarget, target_.span(), target_actions_, target_outputs_);
-  network_.Forward(kOnline, online_.span(), batch.s_tm1, spec_.batch);
   network_.HeadTaken(kOnline, online_.span(), taken_actions_, online_outputs_);
   ComputeSamples(batch);
   const double gradient_squares =
@@ -90,12 +90,18 @@ void CpuLearner::CheckBatch(const LearnerBatch& batch) const {
   }
 }
 
-// Leaves the target network's activations of s_t in their slot and the actions in target_actions_.
-void CpuLearner::ChooseTargetActions(const LearnerBatch& batch) {
-  network_.Forward(kTarget, target_.span(), batch.s_t, spec_.batch);
+// Fills the slots.
+void CpuLearner::Forward(const LearnerBatch& batch) {
+  const CpuNetwork::Pass passes[] = {{kOnline, online_.span(), batch.s_tm1},
+                                     {kTarget, target_.span(), batch.s_t},
+                                     {kNext, online_.span(), batch.s_t}};
+  network_.Forward(std::span(passes).first(spec_.loss.double_q ? 3 : 2), spec_.batch);
+}
+
+// Fills target_actions_.
+void CpuLearner::ChooseTargetActions() {
   if (spec_.loss.double_q) {
     RefreshOnlineTables();
-    network_.Forward(kNext, online_.span(), batch.s_t, spec_.batch);
     MemberValues(kNext, online_.span(), online_tables_);
   } else {
     MemberValues(kTarget, target_.span(), target_tables_);

@@ -34,7 +34,8 @@ class CpuLearner final : public Learner {
 
   EnsembleShape Shape() const;
   void CheckBatch(const LearnerBatch& batch) const;
-  void ChooseTargetActions(const LearnerBatch& batch);
+  void Forward(const LearnerBatch& batch);
+  void ChooseTargetActions();
   // member_values_ [batch, member, action] of the observations in a slot.
   void MemberValues(Slot slot, std::span<const float> parameters, const HeadTables& tables);
   void CategoricalValues(Slot slot, std::span<const float> parameters, int count);

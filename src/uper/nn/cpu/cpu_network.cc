@@ -11,19 +11,14 @@
 namespace uper {
 namespace {
 
+// A dense layer's output in one task: enough samples to share what is read of the weights.
+constexpr int kUnits = 128;
+constexpr int kSamples = 16;
 constexpr int kInputRows = 64;   // inputs of a dense layer in one task of its input's gradient
 constexpr int kWeightRows = 64;  // and of its weights' gradient
 constexpr std::size_t kStepPiece = 1 << 14;  // parameters in one task of the optimiser's step
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
-
-// Units of a dense layer in one task: about two tasks a thread. May depend on the number of
-// threads, because no sum is cut.
-int UnitsPerTask(int units, int threads) {
-  constexpr int kGrain = 32;
-  if (threads == 1) return units;
-  return Pieces(Pieces(units, 2 * threads), kGrain) * kGrain;
-}
 
 std::size_t EntrySize(InputType type) {
   return type == InputType::kUint8 ? sizeof(std::uint8_t) : sizeof(float);
@@ -86,46 +81,64 @@ void CpuNetwork::AllocateScratch(const Options& options, int threads) {
   }
 }
 
-std::span<const float> CpuNetwork::Forward(int slot_index, std::span<const float> parameters,
+std::span<const float> CpuNetwork::Forward(int slot, std::span<const float> parameters,
                                            std::span<const std::byte> observations, int batch) {
-  UPER_CHECK(slot_index >= 0 && slot_index < static_cast<int>(slots_.size()), "no such slot");
-  UPER_CHECK(batch >= 1 && batch <= max_batch_, "the batch does not fit");
-  UPER_CHECK(parameters.size() == layout_.size(), "parameters of another network");
-  UPER_CHECK(
-      observations.size() == std::size_t{1} * batch * sizes_[0] * EntrySize(spec_.input.type),
-      "observations must fit the batch and the network's input");
-  Slot& slot = slots_[slot_index];
-  slot.batch = batch;
-  pool_.ParallelTasks(
-      batch, [&](int picture) { ForwardPicture(parameters.data(), observations, picture, slot); });
-  for (int i = 0; i < static_cast<int>(dense_.size()); ++i) {
-    ForwardDense(i, parameters.data(), slot);
+  const Pass pass{slot, parameters, observations};
+  Forward({&pass, 1}, batch);
+  return hidden(slot);
+}
+
+void CpuNetwork::Forward(std::span<const Pass> passes, int batch) {
+  for (const Pass& pass : passes) {
+    CheckPass(pass, batch);
+    slots_[pass.slot].batch = batch;
   }
-  return hidden(slot_index);
+  pool_.ParallelTasks(static_cast<int>(passes.size()) * batch,
+                      [&](int task) { ForwardPicture(passes[task / batch], task % batch); });
+  for (int i = 0; i < static_cast<int>(dense_.size()); ++i) ForwardDense(i, passes);
+}
+
+void CpuNetwork::CheckPass(const Pass& pass, int batch) const {
+  UPER_CHECK(pass.slot >= 0 && pass.slot < static_cast<int>(slots_.size()), "no such slot");
+  UPER_CHECK(batch >= 1 && batch <= max_batch_, "the batch does not fit");
+  UPER_CHECK(pass.parameters.size() == layout_.size(), "parameters of another network");
+  UPER_CHECK(
+      pass.observations.size() == std::size_t{1} * batch * sizes_[0] * EntrySize(spec_.input.type),
+      "observations must fit the batch and the network's input");
 }
 
 // The observation and all convolutions of one sample, one after the other while they are in cache.
-void CpuNetwork::ForwardPicture(const float* parameters, std::span<const std::byte> observations,
-                                int picture, Slot& slot) {
+void CpuNetwork::ForwardPicture(const Pass& pass, int picture) {
   const auto activation = [&](int layer) {
-    return slot.activations[layer].data() + std::ptrdiff_t{1} * picture * sizes_[layer];
+    return slots_[pass.slot].activations[layer].data() +
+           std::ptrdiff_t{1} * picture * sizes_[layer];
   };
+  const float* parameters = pass.parameters.data();
   const std::size_t bytes = sizes_[0] * EntrySize(spec_.input.type);
-  ConvertObservation(spec_.input, observations.data() + picture * bytes, activation(0));
+  ConvertObservation(spec_.input, pass.observations.data() + picture * bytes, activation(0));
   for (int i = 0; i < static_cast<int>(convolutions_.size()); ++i) {
     convolutions_[i].Forward(activation(i), parameters + offsets_[i].w, parameters + offsets_[i].b,
                              activation(i + 1));
   }
 }
 
-void CpuNetwork::ForwardDense(int index, const float* parameters, Slot& slot) {
+void CpuNetwork::ForwardDense(int index, std::span<const Pass> passes) {
   const int layer = static_cast<int>(convolutions_.size()) + index;
   const Dense& dense = dense_[index];
-  const int piece = UnitsPerTask(dense.units(), pool_.threads());
-  pool_.ParallelTasks(Pieces(dense.units(), piece), [&](int task) {
-    dense.Forward(slot.activations[layer].data(), parameters + offsets_[layer].w,
-                  parameters + offsets_[layer].b, slot.batch, task * piece,
-                  std::min((task + 1) * piece, dense.units()), slot.activations[layer + 1].data());
+  const int batch = slots_[passes[0].slot].batch;
+  const int unit_pieces = Pieces(dense.units(), kUnits);
+  const int sample_pieces = Pieces(batch, kSamples);
+  const int tasks = unit_pieces * sample_pieces;
+  pool_.ParallelTasks(static_cast<int>(passes.size()) * tasks, [&](int task) {
+    const Pass& pass = passes[task / tasks];
+    Slot& slot = slots_[pass.slot];
+    const int unit = task % unit_pieces * kUnits;
+    const int sample = task % tasks / unit_pieces * kSamples;
+    dense.Forward(slot.activations[layer].data() + std::ptrdiff_t{1} * sample * dense.inputs(),
+                  pass.parameters.data() + offsets_[layer].w,
+                  pass.parameters.data() + offsets_[layer].b, std::min(kSamples, batch - sample),
+                  unit, std::min(unit + kUnits, dense.units()),
+                  slot.activations[layer + 1].data() + std::ptrdiff_t{1} * sample * dense.units());
   });
 }
 

@@ -40,6 +40,13 @@ class CpuNetwork {
   // and layout, without gaps) and returns the hidden layer [batch, hidden_total].
   std::span<const float> Forward(int slot, std::span<const float> parameters,
                                  std::span<const std::byte> observations, int batch);
+  // Several passes, of `batch` observations each, as one piece of work for the threads.
+  struct Pass {
+    int slot;
+    std::span<const float> parameters;
+    std::span<const std::byte> observations;
+  };
+  void Forward(std::span<const Pass> passes, int batch);
   // Of the last Forward() into the slot.
   std::span<const float> hidden(int slot) const;
   int batch(int slot) const { return CheckedSlot(slot).batch; }
@@ -92,9 +99,9 @@ class CpuNetwork {
   int layers() const { return static_cast<int>(convolutions_.size() + dense_.size()); }
   void AddLayers();
   void AllocateScratch(const Options& options, int threads);
-  void ForwardPicture(const float* parameters, std::span<const std::byte> observations, int picture,
-                      Slot& slot);
-  void ForwardDense(int index, const float* parameters, Slot& slot);
+  void CheckPass(const Pass& pass, int batch) const;
+  void ForwardPicture(const Pass& pass, int picture);
+  void ForwardDense(int index, std::span<const Pass> passes);
   void BackwardDenseInput(int index, const float* parameters, const Slot& slot);
   void BackwardPicture(int picture, const Slot& slot);
   double BackwardAllWeights(const Slot& slot, std::span<const float> d_out,

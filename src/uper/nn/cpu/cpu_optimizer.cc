@@ -24,28 +24,82 @@ struct StateVec {
   Vec p, g, m, v;
 };
 
+// A gradient that lies in memory, in the order of the parameters.
+struct StoredGradient {
+  explicit StoredGradient(const float* values) : next(values) {}
+
+  HWY_INLINE Vec Next() {
+    const Vec g = LoadVec(next);
+    next += kLanes;
+    return g;
+  }
+  HWY_INLINE Vec Last(int lanes) const { return LoadMasked(FirstLanes(lanes), next); }
+
+  const float* next;
+};
+
+// The same from outer products: vectors go over the block's rows as it lies in memory.
+struct MadeGradient {
+  explicit MadeGradient(const OuterProducts& products) : p(products) {}
+
+  HWY_INLINE Vec Next() {
+    const int left = p.columns - column;  // in this row
+    const Vec g = left >= kLanes ? InRow() : AcrossRows(left);
+    column += kLanes;
+    if (column >= p.columns) {
+      column -= p.columns;
+      ++row;
+    }
+    return g;
+  }
+  // The last lanes lie in one row, because no row is shorter than a vector.
+  HWY_INLINE Vec Last(int lanes) const { return hn::IfThenElseZero(FirstLanes(lanes), InRow()); }
+
+  HWY_INLINE Vec InRow() const {
+    Vec g = Zero();
+    for (size_t i = 0; i < p.rows_of.size(); ++i) {
+      g = Fused(Broadcast(p.rows_of[i][row]), LoadVec(p.columns_of[i] + column), g);
+    }
+    return g;
+  }
+  HWY_INLINE Vec AcrossRows(int left) const {
+    const MaskVec first = FirstLanes(left);
+    Vec g = Zero();
+    for (size_t i = 0; i < p.rows_of.size(); ++i) {
+      const float* factors = p.rows_of[i] + row;
+      const Vec factor = hn::IfThenElse(first, Broadcast(factors[0]), Broadcast(factors[1]));
+      g = Fused(factor, LoadVec(p.columns_of[i] + column), g);
+    }
+    return g;
+  }
+
+  const OuterProducts p;
+  int row = 0;
+  int column = 0;
+};
+
 // Calls update(StateVec&) on all vectors of the part, the last one with its spare lanes at 0.
-template <typename Update>
-HWY_INLINE void ForEachVector(const OptimizerBuffers& part, float gradient_scale,
+template <typename Gradient, typename Update>
+HWY_INLINE void ForEachVector(const OptimizerBuffers& part, Gradient gradient, float gradient_scale,
                               const Update& update) {
   const Vec scale = Broadcast(gradient_scale);
   const size_t count = part.parameters.size();
-  float* HWY_RESTRICT p = part.parameters.data();
-  const float* HWY_RESTRICT g = part.gradient.data();
-  float* HWY_RESTRICT m = part.m.data();
-  float* HWY_RESTRICT v = part.v.data();
+  float* p = part.parameters.data();
+  float* m = part.m.data();
+  float* v = part.v.data();
   size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    StateVec s{LoadVec(p + i), hn::Mul(LoadVec(g + i), scale), LoadVec(m + i), LoadVec(v + i)};
+    StateVec s{LoadVec(p + i), hn::Mul(gradient.Next(), scale), LoadVec(m + i), LoadVec(v + i)};
     update(s);
     StoreVec(s.p, p + i);
     StoreVec(s.m, m + i);
     StoreVec(s.v, v + i);
   }
   if (i == count) return;
-  const MaskVec mask = FirstLanes(static_cast<int>(count - i));
-  StateVec s{LoadMasked(mask, p + i), hn::Mul(LoadMasked(mask, g + i), scale),
-             LoadMasked(mask, m + i), LoadMasked(mask, v + i)};
+  const int lanes = static_cast<int>(count - i);
+  const MaskVec mask = FirstLanes(lanes);
+  StateVec s{LoadMasked(mask, p + i), hn::Mul(gradient.Last(lanes), scale), LoadMasked(mask, m + i),
+             LoadMasked(mask, v + i)};
   update(s);
   StoreMasked(s.p, mask, p + i);
   StoreMasked(s.m, mask, m + i);
@@ -57,12 +111,14 @@ HWY_INLINE Vec Average(Vec decay, Vec mean, Vec one_minus_decay, Vec value) {
   return Fused(decay, mean, hn::Mul(one_minus_decay, value));
 }
 
-void AdamPart(const AdamConstants& c, const OptimizerBuffers& part) {
+template <typename Gradient>
+HWY_INLINE void Adam(const AdamConstants& c, const OptimizerBuffers& part,
+                     const Gradient& gradient) {
   const Vec beta1 = Broadcast(c.beta1), other1 = Broadcast(c.one_minus_beta1);
   const Vec beta2 = Broadcast(c.beta2), other2 = Broadcast(c.one_minus_beta2);
   const Vec rate = Broadcast(c.rate), root_scale = Broadcast(c.root_scale);
   const Vec epsilon = Broadcast(c.epsilon);
-  ForEachVector(part, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
+  ForEachVector(part, gradient, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
     s.m = Average(beta1, s.m, other1, s.g);
     s.v = Average(beta2, s.v, other2, hn::Mul(s.g, s.g));
     const Vec divisor = Fused(hn::Sqrt(s.v), root_scale, epsilon);
@@ -70,18 +126,34 @@ void AdamPart(const AdamConstants& c, const OptimizerBuffers& part) {
   });
 }
 
-void RmsPropPart(const RmsPropConstants& c, const OptimizerBuffers& part) {
+template <typename Gradient>
+HWY_INLINE void RmsProp(const RmsPropConstants& c, const OptimizerBuffers& part,
+                        const Gradient& gradient) {
   const Vec decay = Broadcast(c.decay), other = Broadcast(c.one_minus_decay);
   const Vec rate = Broadcast(c.rate);
   const Vec inside = Broadcast(c.inside_root ? c.epsilon : 0.0F);
   const Vec outside = Broadcast(c.inside_root ? 0.0F : c.epsilon);
-  ForEachVector(part, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
+  ForEachVector(part, gradient, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
     s.m = Average(decay, s.m, other, s.g);
     s.v = Average(decay, s.v, other, hn::Mul(s.g, s.g));
     const Vec variance = Relu(Fused(hn::Neg(s.m), s.m, s.v));
     const Vec divisor = hn::Add(hn::Sqrt(hn::Add(variance, inside)), outside);
     s.p = hn::Sub(s.p, hn::Div(hn::Mul(rate, s.g), divisor));
   });
+}
+
+void AdamStored(const AdamConstants& c, const OptimizerBuffers& part) {
+  Adam(c, part, StoredGradient(part.gradient.data()));
+}
+void AdamMade(const AdamConstants& c, const OptimizerBuffers& part, const OuterProducts& gradient) {
+  Adam(c, part, MadeGradient(gradient));
+}
+void RmsPropStored(const RmsPropConstants& c, const OptimizerBuffers& part) {
+  RmsProp(c, part, StoredGradient(part.gradient.data()));
+}
+void RmsPropMade(const RmsPropConstants& c, const OptimizerBuffers& part,
+                 const OuterProducts& gradient) {
+  RmsProp(c, part, MadeGradient(gradient));
 }
 
 // Sum of squares in 16 partial sums of doubles, added in ascending order.
@@ -124,8 +196,10 @@ using optimizer_internal::RmsPropConstants;
 
 constexpr std::size_t kCopyPiece = 1 << 14;  // floats in one task
 
-HWY_EXPORT(AdamPart);
-HWY_EXPORT(RmsPropPart);
+HWY_EXPORT(AdamStored);
+HWY_EXPORT(AdamMade);
+HWY_EXPORT(RmsPropStored);
+HWY_EXPORT(RmsPropMade);
 HWY_EXPORT(SumOfSquaresImpl);
 
 AdamConstants ConstantsOf(const AdamOptions& options, std::int64_t step, double gradient_scale) {
@@ -163,9 +237,22 @@ void OptimizerStep::Apply(const OptimizerBuffers& part) const {
   UPER_CHECK(part.gradient.size() == size && part.m.size() == size && part.v.size() == size,
              "parameters, gradient and state must have one size");
   if (const auto* adam = std::get_if<AdamConstants>(&constants_)) {
-    HWY_DYNAMIC_DISPATCH(AdamPart)(*adam, part);
+    HWY_DYNAMIC_DISPATCH(AdamStored)(*adam, part);
   } else {
-    HWY_DYNAMIC_DISPATCH(RmsPropPart)(std::get<RmsPropConstants>(constants_), part);
+    HWY_DYNAMIC_DISPATCH(RmsPropStored)(std::get<RmsPropConstants>(constants_), part);
+  }
+}
+
+void OptimizerStep::Apply(const OptimizerBuffers& part, const OuterProducts& gradient) const {
+  const std::size_t size = part.parameters.size();
+  UPER_CHECK(size == std::size_t{1} * gradient.rows * gradient.columns && part.m.size() == size &&
+                 part.v.size() == size && gradient.rows_of.size() == gradient.columns_of.size(),
+             "parameters, gradient and state must have one shape");
+  UPER_CHECK(gradient.columns >= OuterProducts::kLeastColumns, "too few columns");
+  if (const auto* adam = std::get_if<AdamConstants>(&constants_)) {
+    HWY_DYNAMIC_DISPATCH(AdamMade)(*adam, part, gradient);
+  } else {
+    HWY_DYNAMIC_DISPATCH(RmsPropMade)(std::get<RmsPropConstants>(constants_), part, gradient);
   }
 }
 

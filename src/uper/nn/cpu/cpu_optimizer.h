@@ -22,6 +22,20 @@ struct OptimizerBuffers {
   std::span<float> v;
 };
 
+// A gradient [rows, columns] that is a sum of outer products and is never stored:
+//   g[r, c] = sum over i < terms of rows_of[i][r] * columns_of[i][c],
+// a chain of fused multiply-adds in ascending i, as Gemm() computes it. REQUIRES: at least
+// kLeastColumns columns, and columns_of[i][c + columns] = columns_of[i][c] for c < kLeastColumns: a
+// vector may span the end of a row.
+struct OuterProducts {
+  static constexpr int kLeastColumns = 16;
+
+  int rows = 0;
+  int columns = 0;
+  std::span<const float* const> rows_of;
+  std::span<const float* const> columns_of;
+};
+
 namespace optimizer_internal {
 
 struct AdamConstants {
@@ -50,6 +64,8 @@ class OptimizerStep {
 
   // One pass over the buffers on the calling thread.
   void Apply(const OptimizerBuffers& part) const;
+  // The same for a block of parameters [rows, columns]; part.gradient is not used.
+  void Apply(const OptimizerBuffers& part, const OuterProducts& gradient) const;
 
  private:
   std::variant<optimizer_internal::AdamConstants, optimizer_internal::RmsPropConstants> constants_;

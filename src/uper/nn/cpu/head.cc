@@ -9,18 +9,19 @@
 namespace uper {
 namespace {
 
+constexpr int kTileRows = 64;    // hidden units in a tile of StepTiles()
 constexpr int kHiddenRows = 64;  // hidden units in one task of BackwardHidden
 // Below this many multiply-adds waking another thread costs more than it saves.
 constexpr double kWorthThreads = 1 << 18;
 
 std::ptrdiff_t Wide(int value) { return value; }
 
-// A tile of the gradient is about 4 kB, so that it never leaves the nearest cache, and a whole
-// number of the widest vectors.
-int TileRows(const NetworkSpec& spec) {
-  constexpr int kTile = 1024;
-  constexpr int kGrain = 16;
-  return std::min(spec.hidden_units, std::max(1, kTile / kGrain / spec.outputs) * kGrain);
+// The same part of parameters and state; the gradient is the caller's affair.
+OptimizerBuffers Part(const OptimizerBuffers& all, std::size_t begin, std::size_t count) {
+  return {.parameters = all.parameters.subspan(begin, count),
+          .gradient = {},
+          .m = all.m.subspan(begin, count),
+          .v = all.v.subspan(begin, count)};
 }
 
 // Calls task(index, thread) for all indices: on the pool if there is enough work, else here.
@@ -43,7 +44,6 @@ Head::Head(const NetworkSpec& spec, int max_batch, ThreadPool& pool)
       hidden_(spec.hidden_units),
       hidden_total_(spec.hidden_total()),
       hidden_step_(spec.separate_hidden ? spec.hidden_units : 0),
-      tile_rows_(TileRows(spec)),
       pool_(pool),
       groups_(spec.actions, spec.members, max_batch),
       taken_(max_batch),
@@ -57,7 +57,11 @@ Head::Head(const NetworkSpec& spec, int max_batch, ThreadPool& pool)
   for (Offsets& offsets : offsets_) {
     offsets.a.resize(max_batch);
     offsets.b.resize(max_batch);
-    offsets.tile = FloatBuffer(std::size_t{1} * tile_rows_ * spec.outputs);
+    offsets.tile = FloatBuffer(std::size_t{kTileRows} * spec.outputs);
+    offsets.rows_of.resize(max_batch);
+    offsets.columns_of.resize(max_batch);
+    const int columns = std::max(spec.hidden_units, spec.outputs) + OuterProducts::kLeastColumns;
+    offsets.columns = FloatBuffer(std::size_t{1} * max_batch * columns);
   }
 }
 
@@ -350,20 +354,58 @@ void Head::StepWeights(int task, int thread, const float* hidden, const float* d
   const int member = task % spec_.members;
   Offsets& offsets = offsets_[thread];
   const int learners = FindLearners(action, member, offsets);
-  const auto apply = [&](std::size_t at, std::size_t count) {
-    step.Apply({.parameters = head.parameters.subspan(at, count),
-                .gradient = offsets.tile.span().first(count),
-                .m = head.m.subspan(at, count),
-                .v = head.v.subspan(at, count)});
-  };
-  for (int begin = 0; begin < hidden_; begin += tile_rows_) {
-    const int end = std::min(begin + tile_rows_, hidden_);
-    WeightRows(member, begin, end, learners, offsets, hidden, d_out, offsets.tile.data());
-    apply(Block(action, member) + Wide(begin) * spec_.outputs, Wide(end - begin) * spec_.outputs);
+  const OptimizerBuffers block =
+      Part(head, Block(action, member), std::size_t{1} * hidden_ * spec_.outputs);
+  if (RowsFillVectors()) {
+    StepOuter(member, learners, offsets, hidden, d_out, step, block);
+  } else {
+    StepTiles(member, learners, offsets, hidden, d_out, step, block);
   }
   if (spec_.shared_output_bias) return;
   BiasRow(member, learners, offsets, d_out, offsets.tile.data());
-  apply(Block(spec_.actions, 0) + BiasBlock(action, member), spec_.outputs);
+  OptimizerBuffers bias =
+      Part(head, Block(spec_.actions, 0) + BiasBlock(action, member), spec_.outputs);
+  bias.gradient = offsets.tile.span().first(spec_.outputs);
+  step.Apply(bias);
+}
+
+bool Head::RowsFillVectors() const {
+  return (spec_.outputs == 1 ? hidden_ : spec_.outputs) >= OuterProducts::kLeastColumns;
+}
+
+// With one output the block is a single row of hidden units.
+void Head::StepOuter(int member, int learners, Offsets& offsets, const float* hidden,
+                     const float* d_out, const OptimizerStep& step,
+                     const OptimizerBuffers& block) const {
+  const bool one_row = spec_.outputs == 1;
+  const int columns = one_row ? hidden_ : spec_.outputs;
+  const int stride = columns + OuterProducts::kLeastColumns;
+  for (int i = 0; i < learners; ++i) {
+    const float* h = hidden + member * hidden_step_ + offsets.a[i];
+    const float* d = d_out + member_outputs_[member] + offsets.b[i];
+    float* row = offsets.columns.data() + Wide(i) * stride;
+    std::copy_n(one_row ? h : d, columns, row);
+    std::copy_n(row, OuterProducts::kLeastColumns, row + columns);
+    offsets.rows_of[i] = one_row ? d : h;
+    offsets.columns_of[i] = row;
+  }
+  step.Apply(block, {.rows = one_row ? 1 : hidden_,
+                     .columns = columns,
+                     .rows_of = std::span(offsets.rows_of).first(learners),
+                     .columns_of = std::span(offsets.columns_of).first(learners)});
+}
+
+void Head::StepTiles(int member, int learners, Offsets& offsets, const float* hidden,
+                     const float* d_out, const OptimizerStep& step,
+                     const OptimizerBuffers& block) const {
+  for (int begin = 0; begin < hidden_; begin += kTileRows) {
+    const int end = std::min(begin + kTileRows, hidden_);
+    WeightRows(member, begin, end, learners, offsets, hidden, d_out, offsets.tile.data());
+    const std::size_t count = std::size_t{1} * (end - begin) * spec_.outputs;
+    OptimizerBuffers tile = Part(block, Wide(begin) * spec_.outputs, count);
+    tile.gradient = offsets.tile.span().first(count);
+    step.Apply(tile);
+  }
 }
 
 double Head::WeightSquares(int sample, const float* hidden, const float* d_out) const {

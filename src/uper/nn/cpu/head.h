@@ -60,7 +60,7 @@ class Head {
   int weight_tasks() const { return spec_.actions * spec_.members; }
   void BackwardWeights(int task, int thread, const float* hidden, const float* d_out, float* dw,
                        float* db);
-  // or the optimiser's step with that gradient, which is made in small tiles and never stored;
+  // or the optimiser's step with that gradient, which is made on the way and never stored;
   // `head` holds head/w, then head/b (not used when shared); its gradient is ignored.
   void StepWeights(int task, int thread, const float* hidden, const float* d_out,
                    const OptimizerStep& step, const OptimizerBuffers& head);
@@ -76,7 +76,11 @@ class Head {
   struct Offsets {
     std::vector<std::ptrdiff_t> a;
     std::vector<std::ptrdiff_t> b;
-    FloatBuffer tile;  // [tile_rows_, output]: of a gradient
+    FloatBuffer tile;  // [hidden unit of a tile, output]: of a gradient
+    // Of StepOuter(): the factors of the learners' outer products.
+    std::vector<const float*> rows_of;
+    std::vector<const float*> columns_of;
+    FloatBuffer columns;  // [learner, column and the first ones again]
   };
 
   std::ptrdiff_t Block(int action, int member) const;  // of w
@@ -89,6 +93,14 @@ class Head {
   void BackwardHiddenBlock(const float* w, const float* d_out, int action, int begin, int end,
                            Offsets& offsets, float* d_hidden) const;
   void BackwardHiddenScalar(const float* w, const float* d_out, int action, float* d_hidden) const;
+  // Whether StepWeights() can make the gradient in registers: the block's rows fill vectors.
+  bool RowsFillVectors() const;
+  void StepOuter(int member, int learners, Offsets& offsets, const float* hidden,
+                 const float* d_out, const OptimizerStep& step,
+                 const OptimizerBuffers& block) const;
+  void StepTiles(int member, int learners, Offsets& offsets, const float* hidden,
+                 const float* d_out, const OptimizerStep& step,
+                 const OptimizerBuffers& block) const;
   int FindLearners(int action, int member, Offsets& offsets) const;
   void WeightRows(int member, int begin, int end, int learners, const Offsets& offsets,
                   const float* hidden, const float* d_out, float* dw) const;
@@ -101,7 +113,6 @@ class Head {
   int hidden_;                  // of one member
   int hidden_total_;            // of a sample
   std::ptrdiff_t hidden_step_;  // from one member's hidden units to the next's; 0 when shared
-  int tile_rows_;               // hidden units in a tile of StepWeights()
   ThreadPool& pool_;
   std::vector<std::ptrdiff_t> member_blocks_;   // [member]: in the block of an action
   std::vector<std::ptrdiff_t> member_outputs_;  // [member]: in a sample's outputs
