@@ -127,26 +127,35 @@ void ThreadPool::AwaitCompletion(int count) {
 }
 
 void ThreadPool::Work(std::uint32_t job, int thread) {
-  for (int i = 0; i < threads(); ++i) WorkOnShare(job, (thread + i) % threads(), thread);
+  int finished = 0;
+  for (int i = 0; i < threads(); ++i) {
+    finished += WorkOnShare(job, (thread + i) % threads(), thread);
+  }
+  if (finished == 0) return;  // the job may be over
+  // Tasks are reported together, once nothing is left to start, because every report takes the
+  // counter from another core. The last that this thread does for the job; its release hands the
+  // results over.
+  const int count = count_.load(std::memory_order_relaxed);
+  const int done = done_.fetch_add(finished, std::memory_order_seq_cst) + finished;
+  if (done == count && caller_waits_.load(std::memory_order_seq_cst)) done_.notify_one();
 }
 
-void ThreadPool::WorkOnShare(std::uint32_t job, int share, int thread) {
+int ThreadPool::WorkOnShare(std::uint32_t job, int share, int thread) {
   std::atomic<std::uint64_t>& shared_ticket = shares_[share].ticket;
   std::uint64_t ticket = shared_ticket.load(std::memory_order_acquire);
+  int finished = 0;
   while (JobOf(ticket) == job && NextOf(ticket) < EndOf(ticket)) {
     if (!shared_ticket.compare_exchange_weak(ticket, ticket + kOneTask, std::memory_order_acq_rel,
                                              std::memory_order_acquire)) {
       continue;
     }
-    // The claimed task is not done, so the job is still the one that the ticket announced.
-    const int count = count_.load(std::memory_order_relaxed);
+    // The claimed task is not reported, so the job is still the one that the ticket announced.
     RunOne(NextOf(ticket), thread, call_.load(std::memory_order_relaxed),
            function_.load(std::memory_order_relaxed));
-    // The last that this thread does for the task; its release hands the task's results over.
-    const int done = done_.fetch_add(1, std::memory_order_seq_cst) + 1;
-    if (done == count && caller_waits_.load(std::memory_order_seq_cst)) done_.notify_one();
+    ++finished;
     ticket = shared_ticket.load(std::memory_order_acquire);
   }
+  return finished;
 }
 
 void ThreadPool::RunOne(int index, int thread, Call call, const void* function) {

@@ -72,7 +72,8 @@ class ThreadPool {
   void AwaitCompletion(int count);
   // Runs tasks of the job of that number until none is left to start.
   void Work(std::uint32_t job, int thread);
-  void WorkOnShare(std::uint32_t job, int share, int thread);
+  // Returns how many tasks it finished.
+  int WorkOnShare(std::uint32_t job, int share, int thread);
   void RunOne(int index, int thread, Call call, const void* function);
   void RecordFailure(int index);
   void WorkerLoop(int thread);

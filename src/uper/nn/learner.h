@@ -66,8 +66,9 @@ class Learner {
   // One step of the optimiser. Throws Error(kNumeric), with nothing changed, when the loss or the
   // gradient is not finite.
   virtual LearnerOutput Update(const LearnerBatch& batch) = 0;
-  // The gradient of the last Update, before clipping.
-  virtual std::span<const float> gradient() const = 0;
+  // The gradient of the last Update, before clipping; holds until the next call. A learner need not
+  // keep it and may compute it again here. REQUIRES: an Update.
+  virtual std::span<const float> gradient() = 0;
 
   // q [count, action]: the mean over members of each action's value, by the online network.
   // REQUIRES: count <= spec().batch.

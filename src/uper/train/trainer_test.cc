@@ -52,7 +52,7 @@ class FakeLearner final : public Learner {
     ++updates_;
     return {.loss = 1, .gradient_norm = 2, .td_error = td_errors_, .uncertainty = uncertainty_};
   }
-  std::span<const float> gradient() const override { return parameters_; }
+  std::span<const float> gradient() override { return parameters_; }
   void ActionValues(std::span<const std::byte>, int count, std::span<float> q) override {
     for (int i = 0; i < count; ++i) q[2 * i + 1] = 1;  // action 1 is the better one
   }

@@ -63,10 +63,10 @@ TEST(NnAllocationTest, AStepAllocatesNothing) {
     network.HeadPerMember(1, target.span(), member_actions, out);
     network.HeadAll(1, target.span(), all);
     network.HeadTaken(0, online.span(), actions, out);
-    network.Backward(0, online.span(), actions, out, gradient.span());
-    const double scale = ClipScale(GlobalNorm(gradient.span(), pool), 10);
-    AdamStep({}, 1, scale, buffers, pool);
-    RmsPropStep({}, scale, buffers, pool);
+    const double squares = network.Backward(0, online.span(), actions, out, gradient.span());
+    network.Step(0, out, OptimizerStep(AdamOptions{}, 1, ClipScale(squares, 10)), buffers);
+    network.Step(0, out, OptimizerStep(RmsPropOptions{}, 1), buffers);
+    network.HeadGradient(0, actions, out, gradient.span());
     CopyParameters(online.span(), target.span(), pool);
   };
   EXPECT_EQ(AllocationsDuring(step), 0);

@@ -87,11 +87,12 @@ void Convolution::TransposeWeights(const float* w, float* wt) const {
   }
 }
 
-void Convolution::BackwardWeights(int task, const float* x, const float* dy, int batch,
-                                  float* dw) const {
+std::span<const float> Convolution::BackwardWeights(int task, const float* x, const float* dy,
+                                                    int batch, float* dw) const {
   const int kernel_row = task / blocks_per_row_;
   const int begin = task % blocks_per_row_ * kWeightRows;
   const int rows = std::min(kWeightRows, window_row_ - begin);
+  float* piece = dw + kernel_rows_w_[kernel_row] + std::ptrdiff_t{1} * begin * output_.channels;
   for (int picture = 0; picture < batch; picture += group_) {
     Gemm({.rows = rows,
           .columns = output_.channels,
@@ -104,10 +105,11 @@ void Convolution::BackwardWeights(int task, const float* x, const float* dy, int
           .b_segments = lines_y_.data(),
           .segments = std::min(group_, batch - picture) * output_.height,
           .length = output_.width,
-          .c = dw + kernel_rows_w_[kernel_row] + std::ptrdiff_t{1} * begin * output_.channels,
+          .c = piece,
           .c_rows = {.stride = output_.channels},
           .finish = picture == 0 ? GemmFinish::kStore : GemmFinish::kAdd});
   }
+  return {piece, std::size_t{1} * rows * output_.channels};
 }
 
 void Convolution::BackwardBias(const float* dy, int batch, float* db) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "uper/nn/network_spec.h"
@@ -28,8 +29,9 @@ class Convolution {
   int weight_tasks() const { return kernel_ * blocks_per_row_; }
   // Writes one piece of dw = sum over groups of pictures of (sum over pictures and positions of
   // x * dy); x and dy hold `batch` pictures. The size of a group is fixed by the layer: short
-  // chains lose fewer digits, long ones cost less.
-  void BackwardWeights(int task, const float* x, const float* dy, int batch, float* dw) const;
+  // chains lose fewer digits, long ones cost less. Returns the piece.
+  std::span<const float> BackwardWeights(int task, const float* x, const float* dy, int batch,
+                                         float* dw) const;
   // db[f] = sum over pictures of (sum over positions of dy).
   void BackwardBias(const float* dy, int batch, float* db) const;
 

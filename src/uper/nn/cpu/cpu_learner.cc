@@ -58,15 +58,16 @@ EnsembleShape CpuLearner::Shape() const {
 LearnerOutput CpuLearner::Update(const LearnerBatch& batch) {
   CheckBatch(batch);
   std::copy(batch.a_tm1.begin(), batch.a_tm1.end(), taken_actions_.begin());
-  ChooseTargetActions(batch);
+  Forward(batch);
+  ChooseTargetActions();
   network_.HeadPerMember(kTarget, target_.span(), target_actions_, target_outputs_);
-  network_.Forward(kOnline, online_.span(), batch.s_tm1, spec_.batch);
   network_.HeadTaken(kOnline, online_.span(), taken_actions_, online_outputs_);
   ComputeSamples(batch);
-  network_.Backward(kOnline, online_.span(), taken_actions_, d_outputs_, gradient_.span());
+  const double gradient_squares =
+      network_.Backward(kOnline, online_.span(), taken_actions_, d_outputs_, gradient_.span());
 
   const LearnerOutput output{.loss = std::accumulate(losses_.begin(), losses_.end(), 0.0),
-                             .gradient_norm = GlobalNorm(gradient_.span(), pool_),
+                             .gradient_norm = std::sqrt(gradient_squares),
                              .td_error = td_errors_,
                              .uncertainty = uncertainty_};
   if (!std::isfinite(output.loss) || !std::isfinite(output.gradient_norm)) {
@@ -89,12 +90,18 @@ void CpuLearner::CheckBatch(const LearnerBatch& batch) const {
   }
 }
 
-// Leaves the target network's activations of s_t in their slot and the actions in target_actions_.
-void CpuLearner::ChooseTargetActions(const LearnerBatch& batch) {
-  network_.Forward(kTarget, target_.span(), batch.s_t, spec_.batch);
+// Fills the slots.
+void CpuLearner::Forward(const LearnerBatch& batch) {
+  const CpuNetwork::Pass passes[] = {{kOnline, online_.span(), batch.s_tm1},
+                                     {kTarget, target_.span(), batch.s_t},
+                                     {kNext, online_.span(), batch.s_t}};
+  network_.Forward(std::span(passes).first(spec_.loss.double_q ? 3 : 2), spec_.batch);
+}
+
+// Fills target_actions_.
+void CpuLearner::ChooseTargetActions() {
   if (spec_.loss.double_q) {
     RefreshOnlineTables();
-    network_.Forward(kNext, online_.span(), batch.s_t, spec_.batch);
     MemberValues(kNext, online_.span(), online_tables_);
   } else {
     MemberValues(kTarget, target_.span(), target_tables_);
@@ -182,12 +189,17 @@ void CpuLearner::StepOptimizer(double gradient_norm) {
                                  .m = first_moment_.span(),
                                  .v = second_moment_.span()};
   ++updates_;
-  if (const auto* adam = std::get_if<AdamOptions>(&spec_.optimizer)) {
-    AdamStep(*adam, updates_, scale, buffers, pool_);
-  } else {
-    RmsPropStep(std::get<RmsPropOptions>(spec_.optimizer), scale, buffers, pool_);
-  }
+  const auto* adam = std::get_if<AdamOptions>(&spec_.optimizer);
+  const OptimizerStep step = adam ? OptimizerStep(*adam, updates_, scale)
+                                  : OptimizerStep(std::get<RmsPropOptions>(spec_.optimizer), scale);
+  network_.Step(kOnline, d_outputs_, step, buffers);
   online_tables_fresh_ = false;
+}
+
+// The head's part, which the update did not store, is made from what it was made of there.
+std::span<const float> CpuLearner::gradient() {
+  network_.HeadGradient(kOnline, taken_actions_, d_outputs_, gradient_.span());
+  return gradient_.span();
 }
 
 void CpuLearner::ActionValues(std::span<const std::byte> observations, int count,

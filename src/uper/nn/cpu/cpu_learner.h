@@ -21,7 +21,7 @@ class CpuLearner final : public Learner {
   const LearnerSpec& spec() const override { return spec_; }
   const ParameterLayout& layout() const override { return network_.layout(); }
   LearnerOutput Update(const LearnerBatch& batch) override;
-  std::span<const float> gradient() const override { return gradient_.span(); }
+  std::span<const float> gradient() override;
   void ActionValues(std::span<const std::byte> observations, int count,
                     std::span<float> q) override;
   void CopyTarget() override;
@@ -34,7 +34,8 @@ class CpuLearner final : public Learner {
 
   EnsembleShape Shape() const;
   void CheckBatch(const LearnerBatch& batch) const;
-  void ChooseTargetActions(const LearnerBatch& batch);
+  void Forward(const LearnerBatch& batch);
+  void ChooseTargetActions();
   // member_values_ [batch, member, action] of the observations in a slot.
   void MemberValues(Slot slot, std::span<const float> parameters, const HeadTables& tables);
   void CategoricalValues(Slot slot, std::span<const float> parameters, int count);
@@ -56,7 +57,7 @@ class CpuLearner final : public Learner {
   bool online_tables_fresh_ = false;
 
   // Of the update under way.
-  FloatBuffer gradient_;
+  FloatBuffer gradient_;               // without the head's part until gradient() asks for it
   std::vector<float> online_outputs_;  // [batch, member, output]
   std::vector<float> target_outputs_;
   std::vector<float> d_outputs_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 
 #include "uper/base/check.h"
@@ -10,18 +11,14 @@
 namespace uper {
 namespace {
 
+// A dense layer's output in one task: enough samples to share what is read of the weights.
+constexpr int kUnits = 128;
+constexpr int kSamples = 16;
 constexpr int kInputRows = 64;   // inputs of a dense layer in one task of its input's gradient
 constexpr int kWeightRows = 64;  // and of its weights' gradient
+constexpr std::size_t kStepPiece = 1 << 14;  // parameters in one task of the optimiser's step
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
-
-// Units of a dense layer in one task: about two tasks a thread. May depend on the number of
-// threads, because no sum is cut.
-int UnitsPerTask(int units, int threads) {
-  constexpr int kGrain = 32;
-  if (threads == 1) return units;
-  return Pieces(Pieces(units, 2 * threads), kGrain) * kGrain;
-}
 
 std::size_t EntrySize(InputType type) {
   return type == InputType::kUint8 ? sizeof(std::uint8_t) : sizeof(float);
@@ -76,51 +73,72 @@ void CpuNetwork::AllocateScratch(const Options& options, int threads) {
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
     transposed_weights_.emplace_back(i == 0 ? 0 : convolutions_[i].weights());
   }
+  int tasks = options.max_batch;
+  for (int layer = 0; layer < layers(); ++layer) tasks += WeightTasks(layer);
+  squares_.resize(tasks);
   for (int i = 0; i < threads; ++i) {
     thread_scratch_.emplace_back(std::size_t{kInputRows} * PaddedBatch(options.max_batch));
   }
 }
 
-std::span<const float> CpuNetwork::Forward(int slot_index, std::span<const float> parameters,
+std::span<const float> CpuNetwork::Forward(int slot, std::span<const float> parameters,
                                            std::span<const std::byte> observations, int batch) {
-  UPER_CHECK(slot_index >= 0 && slot_index < static_cast<int>(slots_.size()), "no such slot");
-  UPER_CHECK(batch >= 1 && batch <= max_batch_, "the batch does not fit");
-  UPER_CHECK(parameters.size() == layout_.size(), "parameters of another network");
-  UPER_CHECK(
-      observations.size() == std::size_t{1} * batch * sizes_[0] * EntrySize(spec_.input.type),
-      "observations must fit the batch and the network's input");
-  Slot& slot = slots_[slot_index];
-  slot.batch = batch;
-  pool_.ParallelTasks(
-      batch, [&](int picture) { ForwardPicture(parameters.data(), observations, picture, slot); });
-  for (int i = 0; i < static_cast<int>(dense_.size()); ++i) {
-    ForwardDense(i, parameters.data(), slot);
+  const Pass pass{slot, parameters, observations};
+  Forward({&pass, 1}, batch);
+  return hidden(slot);
+}
+
+void CpuNetwork::Forward(std::span<const Pass> passes, int batch) {
+  for (const Pass& pass : passes) {
+    CheckPass(pass, batch);
+    slots_[pass.slot].batch = batch;
   }
-  return hidden(slot_index);
+  pool_.ParallelTasks(static_cast<int>(passes.size()) * batch,
+                      [&](int task) { ForwardPicture(passes[task / batch], task % batch); });
+  for (int i = 0; i < static_cast<int>(dense_.size()); ++i) ForwardDense(i, passes);
+}
+
+void CpuNetwork::CheckPass(const Pass& pass, int batch) const {
+  UPER_CHECK(pass.slot >= 0 && pass.slot < static_cast<int>(slots_.size()), "no such slot");
+  UPER_CHECK(batch >= 1 && batch <= max_batch_, "the batch does not fit");
+  UPER_CHECK(pass.parameters.size() == layout_.size(), "parameters of another network");
+  UPER_CHECK(
+      pass.observations.size() == std::size_t{1} * batch * sizes_[0] * EntrySize(spec_.input.type),
+      "observations must fit the batch and the network's input");
 }
 
 // The observation and all convolutions of one sample, one after the other while they are in cache.
-void CpuNetwork::ForwardPicture(const float* parameters, std::span<const std::byte> observations,
-                                int picture, Slot& slot) {
+void CpuNetwork::ForwardPicture(const Pass& pass, int picture) {
   const auto activation = [&](int layer) {
-    return slot.activations[layer].data() + std::ptrdiff_t{1} * picture * sizes_[layer];
+    return slots_[pass.slot].activations[layer].data() +
+           std::ptrdiff_t{1} * picture * sizes_[layer];
   };
+  const float* parameters = pass.parameters.data();
   const std::size_t bytes = sizes_[0] * EntrySize(spec_.input.type);
-  ConvertObservation(spec_.input, observations.data() + picture * bytes, activation(0));
+  ConvertObservation(spec_.input, pass.observations.data() + picture * bytes, activation(0));
   for (int i = 0; i < static_cast<int>(convolutions_.size()); ++i) {
     convolutions_[i].Forward(activation(i), parameters + offsets_[i].w, parameters + offsets_[i].b,
                              activation(i + 1));
   }
 }
 
-void CpuNetwork::ForwardDense(int index, const float* parameters, Slot& slot) {
+void CpuNetwork::ForwardDense(int index, std::span<const Pass> passes) {
   const int layer = static_cast<int>(convolutions_.size()) + index;
   const Dense& dense = dense_[index];
-  const int piece = UnitsPerTask(dense.units(), pool_.threads());
-  pool_.ParallelTasks(Pieces(dense.units(), piece), [&](int task) {
-    dense.Forward(slot.activations[layer].data(), parameters + offsets_[layer].w,
-                  parameters + offsets_[layer].b, slot.batch, task * piece,
-                  std::min((task + 1) * piece, dense.units()), slot.activations[layer + 1].data());
+  const int batch = slots_[passes[0].slot].batch;
+  const int unit_pieces = Pieces(dense.units(), kUnits);
+  const int sample_pieces = Pieces(batch, kSamples);
+  const int tasks = unit_pieces * sample_pieces;
+  pool_.ParallelTasks(static_cast<int>(passes.size()) * tasks, [&](int task) {
+    const Pass& pass = passes[task / tasks];
+    Slot& slot = slots_[pass.slot];
+    const int unit = task % unit_pieces * kUnits;
+    const int sample = task % tasks / unit_pieces * kSamples;
+    dense.Forward(slot.activations[layer].data() + std::ptrdiff_t{1} * sample * dense.inputs(),
+                  pass.parameters.data() + offsets_[layer].w,
+                  pass.parameters.data() + offsets_[layer].b, std::min(kSamples, batch - sample),
+                  unit, std::min(unit + kUnits, dense.units()),
+                  slot.activations[layer + 1].data() + std::ptrdiff_t{1} * sample * dense.units());
   });
 }
 
@@ -172,9 +190,9 @@ void CpuNetwork::HeadMean(int slot, const HeadTables& tables, std::span<float> q
   head_.Mean(tables, hidden(slot).data(), batch(slot), q.data());
 }
 
-void CpuNetwork::Backward(int slot_index, std::span<const float> parameters,
-                          std::span<const int> actions, std::span<const float> d_out,
-                          std::span<float> gradient) {
+double CpuNetwork::Backward(int slot_index, std::span<const float> parameters,
+                            std::span<const int> actions, std::span<const float> d_out,
+                            std::span<float> gradient) {
   CheckSizes(slot_index, parameters, d_out.size(), spec_.member_outputs());
   UPER_CHECK(gradient.size() == layout_.size(), "a gradient of another network");
   const ScopedFlushDenormals flush;
@@ -195,7 +213,7 @@ void CpuNetwork::Backward(int slot_index, std::span<const float> parameters,
   if (convolutions_.size() > 1) {
     pool_.ParallelTasks(slot.batch, [&](int picture) { BackwardPicture(picture, slot); });
   }
-  BackwardAllWeights(slot, d_out, gradient);
+  return BackwardAllWeights(slot, d_out, gradient);
 }
 
 // The gradient by the input of a dense layer, through the ReLU before it.
@@ -232,35 +250,46 @@ void CpuNetwork::BackwardPicture(int picture, const Slot& slot) {
   }
 }
 
-// All weight gradients in one go, so that the threads share them evenly: the tasks of the head,
-// then those of each layer (its bias last).
-void CpuNetwork::BackwardAllWeights(const Slot& slot, std::span<const float> d_out,
-                                    std::span<float> gradient) {
+// Tasks of a layer's weights, and one for its bias.
+int CpuNetwork::WeightTasks(int layer) const {
   const int convolutions = static_cast<int>(convolutions_.size());
-  float* head_bias = gradient.data() + head_offsets_.b;
-  float* db = spec_.shared_output_bias ? nullptr : head_bias;
-  if (db == nullptr) *head_bias = head_.BackwardSharedBias(d_out.data(), slot.batch);
-  const auto tasks_of = [&](int layer) {
-    if (layer < convolutions) return convolutions_[layer].weight_tasks() + 1;
-    return Pieces(dense_[layer - convolutions].inputs(), kWeightRows) + 1;
-  };
-  int total = head_.weight_tasks();
-  for (int layer = 0; layer < layers(); ++layer) total += tasks_of(layer);
-  pool_.ParallelTasks(total, [&](int task, int thread) {
-    if (task < head_.weight_tasks()) {
-      head_.BackwardWeights(task, thread, slot.activations.back().data(), d_out.data(),
-                            gradient.data() + head_offsets_.w, db);
-      return;
-    }
-    task -= head_.weight_tasks();
-    int layer = 0;
-    for (; task >= tasks_of(layer); ++layer) task -= tasks_of(layer);
-    BackwardLayerWeights(layer, task, slot, gradient.data());
-  });
+  if (layer < convolutions) return convolutions_[layer].weight_tasks() + 1;
+  return Pieces(dense_[layer - convolutions].inputs(), kWeightRows) + 1;
 }
 
-// One of the tasks of a layer's weights and bias.
-void CpuNetwork::BackwardLayerWeights(int layer, int task, const Slot& slot, float* gradient) {
+// All weight gradients but the head's in one go, so that the threads share them evenly: the tasks
+// of each layer, then the head's squares for each sample. Each task leaves the squares of what it
+// wrote; they are added in the order of the tasks.
+double CpuNetwork::BackwardAllWeights(const Slot& slot, std::span<const float> d_out,
+                                      std::span<float> gradient) {
+  int layer_tasks = 0;
+  for (int layer = 0; layer < layers(); ++layer) layer_tasks += WeightTasks(layer);
+  const int total = layer_tasks + slot.batch;
+  pool_.ParallelTasks(total, [&](int task) {
+    if (task >= layer_tasks) {
+      squares_[task] =
+          head_.WeightSquares(task - layer_tasks, slot.activations.back().data(), d_out.data());
+      return;
+    }
+    int layer = 0;
+    int part = task;
+    for (; part >= WeightTasks(layer); ++layer) part -= WeightTasks(layer);
+    squares_[task] = SumOfSquares(BackwardLayerWeights(layer, part, slot, gradient.data()));
+  });
+  double head_squares =
+      std::accumulate(squares_.begin() + layer_tasks, squares_.begin() + total, 0.0);
+  if (head_squares < 0) head_squares = 0;  // by rounding; NaN stays
+  if (spec_.shared_output_bias) {
+    const float db = head_.BackwardSharedBias(d_out.data(), slot.batch);
+    gradient[head_offsets_.b] = db;
+    head_squares += double{db} * double{db};
+  }
+  return std::accumulate(squares_.begin(), squares_.begin() + layer_tasks, 0.0) + head_squares;
+}
+
+// One of the tasks of a layer's weights and bias; returns what it wrote.
+std::span<const float> CpuNetwork::BackwardLayerWeights(int layer, int task, const Slot& slot,
+                                                        float* gradient) {
   const int convolutions = static_cast<int>(convolutions_.size());
   const float* x = slot.activations[layer].data();
   const float* dy = d_activations_[layer + 1].data();
@@ -268,21 +297,61 @@ void CpuNetwork::BackwardLayerWeights(int layer, int task, const Slot& slot, flo
   float* db = gradient + offsets_[layer].b;
   if (layer < convolutions) {
     const Convolution& convolution = convolutions_[layer];
-    if (task == convolution.weight_tasks()) {
-      convolution.BackwardBias(dy, slot.batch, db);
-    } else {
-      convolution.BackwardWeights(task, x, dy, slot.batch, dw);
+    if (task < convolution.weight_tasks()) {
+      return convolution.BackwardWeights(task, x, dy, slot.batch, dw);
     }
-    return;
+    convolution.BackwardBias(dy, slot.batch, db);
+    return {db, static_cast<std::size_t>(convolution.output().channels)};
   }
   const Dense& dense = dense_[layer - convolutions];
+  const std::size_t units = dense.units();
   const int begin = task * kWeightRows;
   if (begin >= dense.inputs()) {
     ColumnSums(dy, slot.batch, dense.units(), /*add=*/false, db);
-  } else {
-    dense.BackwardWeights(x, dy, slot.batch, begin, std::min(begin + kWeightRows, dense.inputs()),
-                          dw);
+    return {db, units};
   }
+  const int end = std::min(begin + kWeightRows, dense.inputs());
+  dense.BackwardWeights(x, dy, slot.batch, begin, end, dw);
+  return {dw + begin * units, (end - begin) * units};
+}
+
+void CpuNetwork::Step(int slot_index, std::span<const float> d_out, const OptimizerStep& step,
+                      const OptimizerBuffers& buffers) {
+  CheckSizes(slot_index, buffers.parameters, d_out.size(), spec_.member_outputs());
+  const ScopedFlushDenormals flush;
+  const auto part = [&](std::size_t begin, std::size_t count) -> OptimizerBuffers {
+    return {.parameters = buffers.parameters.subspan(begin, count),
+            .gradient = buffers.gradient.subspan(begin, count),
+            .m = buffers.m.subspan(begin, count),
+            .v = buffers.v.subspan(begin, count)};
+  };
+  const std::size_t torso = head_offsets_.w;  // the head comes last in the layout
+  const OptimizerBuffers head = part(torso, layout_.size() - torso);
+  const float* hidden = slots_[slot_index].activations.back().data();
+  const int head_tasks = head_.weight_tasks();
+  const int torso_tasks = static_cast<int>((torso + kStepPiece - 1) / kStepPiece);
+  pool_.ParallelTasks(head_tasks + torso_tasks, [&](int task, int thread) {
+    if (task < head_tasks) {
+      head_.StepWeights(task, thread, hidden, d_out.data(), step, head);
+    } else {
+      const std::size_t begin = (task - head_tasks) * kStepPiece;
+      step.Apply(part(begin, std::min(kStepPiece, torso - begin)));
+    }
+  });
+  if (spec_.shared_output_bias) step.Apply(part(head_offsets_.b, 1));
+}
+
+void CpuNetwork::HeadGradient(int slot_index, std::span<const int> actions,
+                              std::span<const float> d_out, std::span<float> gradient) {
+  CheckSizes(slot_index, gradient, d_out.size(), spec_.member_outputs());
+  const ScopedFlushDenormals flush;
+  const Slot& slot = slots_[slot_index];
+  head_.BeginBackward(actions, d_out.data(), slot.batch);
+  float* db = spec_.shared_output_bias ? nullptr : gradient.data() + head_offsets_.b;
+  pool_.ParallelTasks(head_.weight_tasks(), [&](int task, int thread) {
+    head_.BackwardWeights(task, thread, slot.activations.back().data(), d_out.data(),
+                          gradient.data() + head_offsets_.w, db);
+  });
 }
 
 const CpuNetwork::Slot& CpuNetwork::CheckedSlot(int slot) const {

@@ -6,6 +6,7 @@
 
 #include "uper/base/thread_pool.h"
 #include "uper/nn/cpu/convolution.h"
+#include "uper/nn/cpu/cpu_optimizer.h"
 #include "uper/nn/cpu/dense.h"
 #include "uper/nn/cpu/head.h"
 #include "uper/nn/float_buffer.h"
@@ -39,6 +40,13 @@ class CpuNetwork {
   // and layout, without gaps) and returns the hidden layer [batch, hidden_total].
   std::span<const float> Forward(int slot, std::span<const float> parameters,
                                  std::span<const std::byte> observations, int batch);
+  // Several passes, of `batch` observations each, as one piece of work for the threads.
+  struct Pass {
+    int slot;
+    std::span<const float> parameters;
+    std::span<const std::byte> observations;
+  };
+  void Forward(std::span<const Pass> passes, int batch);
   // Of the last Forward() into the slot.
   std::span<const float> hidden(int slot) const;
   int batch(int slot) const { return CheckedSlot(slot).batch; }
@@ -60,11 +68,20 @@ class CpuNetwork {
   // q [batch, action]: mean over outputs and members.
   void HeadMean(int slot, const HeadTables& tables, std::span<float> q);
 
-  // gradient (all of it is written) of a loss with d_out [batch, member, output] = its derivative
-  // by HeadTaken(slot, parameters, actions). Rows of d_out that are all zero (masked members) cost
-  // little. REQUIRES: the slot's last Forward() used the same parameters.
-  void Backward(int slot, std::span<const float> parameters, std::span<const int> actions,
-                std::span<const float> d_out, std::span<float> gradient);
+  // The gradient of a loss with d_out [batch, member, output] = its derivative by HeadTaken(slot,
+  // parameters, actions). Rows of d_out that are all zero (masked members) cost little. The head's
+  // gradient is by far the largest part and only ever needed in small pieces, so Backward() writes
+  // that of all other parameters (and of a shared output bias) and returns the squared norm of the
+  // whole; then
+  //   Step() applies it, making the head's part on the way, and
+  //   HeadGradient() writes the head's part, for whoever wants to look at it.
+  // d_out must be unchanged then. REQUIRES: the slot's last Forward() used the same parameters.
+  double Backward(int slot, std::span<const float> parameters, std::span<const int> actions,
+                  std::span<const float> d_out, std::span<float> gradient);
+  void Step(int slot, std::span<const float> d_out, const OptimizerStep& step,
+            const OptimizerBuffers& buffers);
+  void HeadGradient(int slot, std::span<const int> actions, std::span<const float> d_out,
+                    std::span<float> gradient);
 
  private:
   // activations[i] is the input of layer i: [batch, size], sizes_[i]; the last one is the hidden
@@ -82,14 +99,16 @@ class CpuNetwork {
   int layers() const { return static_cast<int>(convolutions_.size() + dense_.size()); }
   void AddLayers();
   void AllocateScratch(const Options& options, int threads);
-  void ForwardPicture(const float* parameters, std::span<const std::byte> observations, int picture,
-                      Slot& slot);
-  void ForwardDense(int index, const float* parameters, Slot& slot);
+  void CheckPass(const Pass& pass, int batch) const;
+  void ForwardPicture(const Pass& pass, int picture);
+  void ForwardDense(int index, std::span<const Pass> passes);
   void BackwardDenseInput(int index, const float* parameters, const Slot& slot);
   void BackwardPicture(int picture, const Slot& slot);
-  void BackwardAllWeights(const Slot& slot, std::span<const float> d_out,
-                          std::span<float> gradient);
-  void BackwardLayerWeights(int layer, int task, const Slot& slot, float* gradient);
+  double BackwardAllWeights(const Slot& slot, std::span<const float> d_out,
+                            std::span<float> gradient);
+  int WeightTasks(int layer) const;
+  std::span<const float> BackwardLayerWeights(int layer, int task, const Slot& slot,
+                                              float* gradient);
   const Slot& CheckedSlot(int slot) const;
   void CheckSizes(int slot, std::span<const float> parameters, std::size_t out,
                   std::size_t outputs_per_sample) const;
@@ -111,6 +130,7 @@ class CpuNetwork {
   FloatBuffer d_transposed_;                     // [unit, PaddedBatch] of the dense layer at hand
   std::vector<FloatBuffer> transposed_weights_;  // [convolution]; empty for the first
   std::vector<FloatBuffer> thread_scratch_;      // [thread]
+  std::vector<double> squares_;                  // [task of BackwardAllWeights()]
 };
 
 }  // namespace uper

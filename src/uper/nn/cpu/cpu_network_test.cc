@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -143,6 +144,15 @@ std::vector<int> MemberActions(const Case& c) {
   return RandomInts(std::size_t{1} * c.batch * c.spec.members, c.spec.actions, "member actions");
 }
 
+// The whole gradient; returns its squared norm.
+double FullGradient(CpuNetwork& network, std::span<const float> parameters,
+                    const std::vector<int>& actions, const std::vector<float>& d_out,
+                    std::span<float> gradient) {
+  const double squares = network.Backward(0, parameters, actions, d_out, gradient);
+  network.HeadGradient(0, actions, d_out, gradient);
+  return squares;
+}
+
 Results RunAll(const Case& c, ThreadPool& pool) {
   const NetworkSpec& spec = c.spec;
   CpuNetwork network(spec, {.max_batch = c.batch + 3}, pool);
@@ -166,8 +176,8 @@ Results RunAll(const Case& c, ThreadPool& pool) {
   network.HeadAll(0, parameters.span(), r.all);
   network.HeadMeans(0, tables, r.means);
   network.HeadMean(0, tables, r.mean);
-  network.Backward(0, parameters.span(), TakenActions(c), RandomDerivative(spec, c.batch),
-                   r.gradient);
+  FullGradient(network, parameters.span(), TakenActions(c), RandomDerivative(spec, c.batch),
+               r.gradient);
   return r;
 }
 
@@ -227,7 +237,7 @@ TEST(CpuNetworkTest, ForwardAndHeadsAgreeWithTheNaiveNetwork) {
   }
 }
 
-// sum of d_out * (output of the taken action), of which Backward() gives the gradient.
+// sum of d_out * (output of the taken action), of which FullGradient() is the gradient.
 double NaiveLoss(const Case& c, const NaiveNetwork& naive, const std::vector<double>& p,
                  const Observations& observations, const std::vector<int>& actions,
                  const std::vector<float>& d_out) {
@@ -360,14 +370,59 @@ TEST(CpuNetworkTest, SlotsKeepTheirActivations) {
   const auto d_out = RandomDerivative(c.spec, c.batch);
   std::vector<float> alone(network.layout().size()), between(network.layout().size());
   network.Forward(0, parameters.span(), observations.bytes, c.batch);
-  network.Backward(0, parameters.span(), actions, d_out, alone);
+  FullGradient(network, parameters.span(), actions, d_out, alone);
   network.Forward(0, parameters.span(), observations.bytes, c.batch);
   const std::size_t bytes = observations.bytes.size() / c.batch;
   network.Forward(1, zeros.span(), std::span(observations.bytes).first(2 * bytes), 2);
   EXPECT_EQ(network.batch(0), c.batch);
   EXPECT_EQ(network.batch(1), 2);
-  network.Backward(0, parameters.span(), actions, d_out, between);
+  FullGradient(network, parameters.span(), actions, d_out, between);
   EXPECT_TRUE(SameBits(alone, between));
+}
+
+// Parameters and optimiser state, before and after a step.
+struct OptimizerState {
+  explicit OptimizerState(const ParameterLayout& layout)
+      : p(RandomFloats(layout.size(), "p")),
+        m(RandomFloats(layout.size(), "m")),
+        v(RandomFloats(layout.size(), "v")) {
+    for (float& value : v) value *= value;
+  }
+  OptimizerBuffers With(std::span<const float> gradient) { return {p, gradient, m, v}; }
+
+  std::vector<float> p, m, v;
+};
+
+TEST(CpuNetworkTest, AStepWithoutTheHeadsGradientIsTheStepWithIt) {
+  std::vector<Case> cases = Cases();
+  cases.push_back(LargeCase(false));
+  cases.push_back(LargeCase(true));
+  cases.push_back(LargeCase(false));
+  cases.back().spec.shared_output_bias = true;
+  const OptimizerStep steps[] = {OptimizerStep(AdamOptions{}, 3, 0.7),
+                                 OptimizerStep(RmsPropOptions{}, 0.7)};
+  for (const Case& c : cases) {
+    for (const OptimizerStep& step : steps) {
+      SCOPED_TRACE(c.name);
+      ThreadPool pool(2);
+      CpuNetwork network(c.spec, {.max_batch = c.batch}, pool);
+      OptimizerState fused(network.layout()), plain(network.layout());
+      const auto actions = TakenActions(c);
+      const auto d_out = RandomDerivative(c.spec, c.batch);
+      std::vector<float> gradient(network.layout().size(), 123);
+      network.Forward(0, fused.p, Observations(c.spec, c.batch).bytes, c.batch);
+      const double squares = network.Backward(0, fused.p, actions, d_out, gradient);
+      network.Step(0, d_out, step, fused.With(gradient));
+      network.HeadGradient(0, actions, d_out, gradient);
+      step.Apply(plain.With(gradient));
+      EXPECT_TRUE(SameBits(fused.p, plain.p));
+      EXPECT_TRUE(SameBits(fused.m, plain.m));
+      EXPECT_TRUE(SameBits(fused.v, plain.v));
+      double expected = 0;
+      for (const float g : gradient) expected += double{g} * double{g};
+      EXPECT_NEAR(squares, expected, 1e-6 * expected);
+    }
+  }
 }
 
 TEST(CpuNetworkTest, PoisonedParametersAreNotHidden) {

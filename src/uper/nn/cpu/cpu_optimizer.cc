@@ -6,52 +6,17 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "uper/base/check.h"
 #include "uper/nn/cpu/cpu_optimizer.h"
 #include "uper/nn/cpu/simd_inl.h"
 
-// Plain structs that both sides of the dispatch know.
-#ifndef UPER_NN_CPU_CPU_OPTIMIZER_STRUCTS_
-#define UPER_NN_CPU_CPU_OPTIMIZER_STRUCTS_
-namespace uper {
-namespace optimizer_internal {
-
-// A part of the buffers, for one task.
-struct Part {
-  float* p;
-  const float* g;
-  float* m;
-  float* v;
-  int count;
-};
-
-struct AdamConstants {
-  float beta1, one_minus_beta1, beta2, one_minus_beta2;
-  float rate;        // learning rate / (1 - beta1^t)
-  float root_scale;  // 1 / sqrt(1 - beta2^t)
-  float epsilon;
-  float gradient_scale;
-};
-
-struct RmsPropConstants {
-  float decay, one_minus_decay, rate, epsilon;
-  bool inside_root;
-  float gradient_scale;
-};
-
-}  // namespace optimizer_internal
-}  // namespace uper
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace uper {
 namespace HWY_NAMESPACE {
 
 using optimizer_internal::AdamConstants;
-using optimizer_internal::Part;
 using optimizer_internal::RmsPropConstants;
 
 // One vector of the state of an optimiser.
@@ -59,27 +24,86 @@ struct StateVec {
   Vec p, g, m, v;
 };
 
-// Calls update(StateVec&) on all vectors of the part, the last one with its spare lanes at 0.
-template <typename Update>
-HWY_INLINE void ForEachVector(const Part& part, float gradient_scale, const Update& update) {
-  const Vec scale = Broadcast(gradient_scale);
-  int i = 0;
-  for (; i + kLanes <= part.count; i += kLanes) {
-    StateVec s{LoadVec(part.p + i), hn::Mul(LoadVec(part.g + i), scale), LoadVec(part.m + i),
-               LoadVec(part.v + i)};
-    update(s);
-    StoreVec(s.p, part.p + i);
-    StoreVec(s.m, part.m + i);
-    StoreVec(s.v, part.v + i);
+// A gradient that lies in memory, in the order of the parameters.
+struct StoredGradient {
+  explicit StoredGradient(const float* values) : next(values) {}
+
+  HWY_INLINE Vec Next() {
+    const Vec g = LoadVec(next);
+    next += kLanes;
+    return g;
   }
-  if (i == part.count) return;
-  const MaskVec mask = FirstLanes(part.count - i);
-  StateVec s{LoadMasked(mask, part.p + i), hn::Mul(LoadMasked(mask, part.g + i), scale),
-             LoadMasked(mask, part.m + i), LoadMasked(mask, part.v + i)};
+  HWY_INLINE Vec Last(int lanes) const { return LoadMasked(FirstLanes(lanes), next); }
+
+  const float* next;
+};
+
+// The same from outer products: vectors go over the block's rows as it lies in memory.
+struct MadeGradient {
+  explicit MadeGradient(const OuterProducts& products) : p(products) {}
+
+  HWY_INLINE Vec Next() {
+    const int left = p.columns - column;  // in this row
+    const Vec g = left >= kLanes ? InRow() : AcrossRows(left);
+    column += kLanes;
+    if (column >= p.columns) {
+      column -= p.columns;
+      ++row;
+    }
+    return g;
+  }
+  // The last lanes lie in one row, because no row is shorter than a vector.
+  HWY_INLINE Vec Last(int lanes) const { return hn::IfThenElseZero(FirstLanes(lanes), InRow()); }
+
+  HWY_INLINE Vec InRow() const {
+    Vec g = Zero();
+    for (size_t i = 0; i < p.rows_of.size(); ++i) {
+      g = Fused(Broadcast(p.rows_of[i][row]), LoadVec(p.columns_of[i] + column), g);
+    }
+    return g;
+  }
+  HWY_INLINE Vec AcrossRows(int left) const {
+    const MaskVec first = FirstLanes(left);
+    Vec g = Zero();
+    for (size_t i = 0; i < p.rows_of.size(); ++i) {
+      const float* factors = p.rows_of[i] + row;
+      const Vec factor = hn::IfThenElse(first, Broadcast(factors[0]), Broadcast(factors[1]));
+      g = Fused(factor, LoadVec(p.columns_of[i] + column), g);
+    }
+    return g;
+  }
+
+  const OuterProducts p;
+  int row = 0;
+  int column = 0;
+};
+
+// Calls update(StateVec&) on all vectors of the part, the last one with its spare lanes at 0.
+template <typename Gradient, typename Update>
+HWY_INLINE void ForEachVector(const OptimizerBuffers& part, Gradient gradient, float gradient_scale,
+                              const Update& update) {
+  const Vec scale = Broadcast(gradient_scale);
+  const size_t count = part.parameters.size();
+  float* p = part.parameters.data();
+  float* m = part.m.data();
+  float* v = part.v.data();
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    StateVec s{LoadVec(p + i), hn::Mul(gradient.Next(), scale), LoadVec(m + i), LoadVec(v + i)};
+    update(s);
+    StoreVec(s.p, p + i);
+    StoreVec(s.m, m + i);
+    StoreVec(s.v, v + i);
+  }
+  if (i == count) return;
+  const int lanes = static_cast<int>(count - i);
+  const MaskVec mask = FirstLanes(lanes);
+  StateVec s{LoadMasked(mask, p + i), hn::Mul(gradient.Last(lanes), scale), LoadMasked(mask, m + i),
+             LoadMasked(mask, v + i)};
   update(s);
-  StoreMasked(s.p, mask, part.p + i);
-  StoreMasked(s.m, mask, part.m + i);
-  StoreMasked(s.v, mask, part.v + i);
+  StoreMasked(s.p, mask, p + i);
+  StoreMasked(s.m, mask, m + i);
+  StoreMasked(s.v, mask, v + i);
 }
 
 // decay * mean + (1 - decay) * value.
@@ -87,12 +111,14 @@ HWY_INLINE Vec Average(Vec decay, Vec mean, Vec one_minus_decay, Vec value) {
   return Fused(decay, mean, hn::Mul(one_minus_decay, value));
 }
 
-void AdamPart(const AdamConstants& c, const Part& part) {
+template <typename Gradient>
+HWY_INLINE void Adam(const AdamConstants& c, const OptimizerBuffers& part,
+                     const Gradient& gradient) {
   const Vec beta1 = Broadcast(c.beta1), other1 = Broadcast(c.one_minus_beta1);
   const Vec beta2 = Broadcast(c.beta2), other2 = Broadcast(c.one_minus_beta2);
   const Vec rate = Broadcast(c.rate), root_scale = Broadcast(c.root_scale);
   const Vec epsilon = Broadcast(c.epsilon);
-  ForEachVector(part, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
+  ForEachVector(part, gradient, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
     s.m = Average(beta1, s.m, other1, s.g);
     s.v = Average(beta2, s.v, other2, hn::Mul(s.g, s.g));
     const Vec divisor = Fused(hn::Sqrt(s.v), root_scale, epsilon);
@@ -100,12 +126,14 @@ void AdamPart(const AdamConstants& c, const Part& part) {
   });
 }
 
-void RmsPropPart(const RmsPropConstants& c, const Part& part) {
+template <typename Gradient>
+HWY_INLINE void RmsProp(const RmsPropConstants& c, const OptimizerBuffers& part,
+                        const Gradient& gradient) {
   const Vec decay = Broadcast(c.decay), other = Broadcast(c.one_minus_decay);
   const Vec rate = Broadcast(c.rate);
   const Vec inside = Broadcast(c.inside_root ? c.epsilon : 0.0F);
   const Vec outside = Broadcast(c.inside_root ? 0.0F : c.epsilon);
-  ForEachVector(part, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
+  ForEachVector(part, gradient, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
     s.m = Average(decay, s.m, other, s.g);
     s.v = Average(decay, s.v, other, hn::Mul(s.g, s.g));
     const Vec variance = Relu(Fused(hn::Neg(s.m), s.m, s.v));
@@ -114,15 +142,29 @@ void RmsPropPart(const RmsPropConstants& c, const Part& part) {
   });
 }
 
+void AdamStored(const AdamConstants& c, const OptimizerBuffers& part) {
+  Adam(c, part, StoredGradient(part.gradient.data()));
+}
+void AdamMade(const AdamConstants& c, const OptimizerBuffers& part, const OuterProducts& gradient) {
+  Adam(c, part, MadeGradient(gradient));
+}
+void RmsPropStored(const RmsPropConstants& c, const OptimizerBuffers& part) {
+  RmsProp(c, part, StoredGradient(part.gradient.data()));
+}
+void RmsPropMade(const RmsPropConstants& c, const OptimizerBuffers& part,
+                 const OuterProducts& gradient) {
+  RmsProp(c, part, MadeGradient(gradient));
+}
+
 // Sum of squares in 16 partial sums of doubles, added in ascending order.
-double SumOfSquares(const float* values, int count) {
+double SumOfSquaresImpl(const float* values, size_t count) {
   const hn::CappedTag<double, 8> wide;
   const hn::Rebind<float, decltype(wide)> narrow;
   constexpr int kWide = static_cast<int>(hn::MaxLanes(wide));
   constexpr int kVectors = kPartialSums / kWide;
   hn::Vec<decltype(wide)> sums[kVectors];
   for (auto& sum : sums) sum = hn::Zero(wide);
-  int i = 0;
+  size_t i = 0;
   for (; i + kPartialSums <= count; i += kPartialSums) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
@@ -150,90 +192,79 @@ namespace uper {
 namespace {
 
 using optimizer_internal::AdamConstants;
-using optimizer_internal::Part;
 using optimizer_internal::RmsPropConstants;
 
-constexpr std::size_t kPart = 1 << 14;  // floats in one task
-constexpr std::size_t kNormParts = 256;
+constexpr std::size_t kCopyPiece = 1 << 14;  // floats in one task
 
-HWY_EXPORT(AdamPart);
-HWY_EXPORT(RmsPropPart);
-HWY_EXPORT(SumOfSquares);
+HWY_EXPORT(AdamStored);
+HWY_EXPORT(AdamMade);
+HWY_EXPORT(RmsPropStored);
+HWY_EXPORT(RmsPropMade);
+HWY_EXPORT(SumOfSquaresImpl);
 
-// Calls task(begin, count) for pieces of [0, size).
-template <typename Task>
-void ForEachPart(std::size_t size, std::size_t piece, ThreadPool& pool, const Task& task) {
-  pool.ParallelTasks(static_cast<int>((size + piece - 1) / piece), [&](int index) {
-    const std::size_t begin = index * piece;
-    task(begin, std::min(piece, size - begin));
-  });
+AdamConstants ConstantsOf(const AdamOptions& options, std::int64_t step, double gradient_scale) {
+  UPER_CHECK(step >= 1, "Adam counts its steps from 1");
+  const double t = static_cast<double>(step);
+  return {.beta1 = static_cast<float>(options.beta1),
+          .one_minus_beta1 = static_cast<float>(1 - options.beta1),
+          .beta2 = static_cast<float>(options.beta2),
+          .one_minus_beta2 = static_cast<float>(1 - options.beta2),
+          .rate = static_cast<float>(options.learning_rate / (1 - std::pow(options.beta1, t))),
+          .root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(options.beta2, t))),
+          .epsilon = static_cast<float>(options.epsilon),
+          .gradient_scale = static_cast<float>(gradient_scale)};
 }
 
-Part PartOf(const OptimizerBuffers& buffers, std::size_t begin, std::size_t count) {
-  return {buffers.parameters.data() + begin, buffers.gradient.data() + begin,
-          buffers.m.data() + begin, buffers.v.data() + begin, static_cast<int>(count)};
-}
-
-void CheckSizes(const OptimizerBuffers& buffers) {
-  const std::size_t size = buffers.parameters.size();
-  UPER_CHECK(
-      buffers.gradient.size() == size && buffers.m.size() == size && buffers.v.size() == size,
-      "parameters, gradient and state must have one size");
+RmsPropConstants ConstantsOf(const RmsPropOptions& options, double gradient_scale) {
+  return {.decay = static_cast<float>(options.decay),
+          .one_minus_decay = static_cast<float>(1 - options.decay),
+          .rate = static_cast<float>(options.learning_rate),
+          .epsilon = static_cast<float>(options.epsilon),
+          .inside_root = options.epsilon_place == EpsilonPlace::kInsideRoot,
+          .gradient_scale = static_cast<float>(gradient_scale)};
 }
 
 }  // namespace
 
-void AdamStep(const AdamOptions& options, std::int64_t step, double gradient_scale,
-              const OptimizerBuffers& buffers, ThreadPool& pool) {
-  UPER_CHECK(step >= 1, "Adam counts its steps from 1");
-  CheckSizes(buffers);
-  const double t = static_cast<double>(step);
-  const AdamConstants constants{
-      .beta1 = static_cast<float>(options.beta1),
-      .one_minus_beta1 = static_cast<float>(1 - options.beta1),
-      .beta2 = static_cast<float>(options.beta2),
-      .one_minus_beta2 = static_cast<float>(1 - options.beta2),
-      .rate = static_cast<float>(options.learning_rate / (1 - std::pow(options.beta1, t))),
-      .root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(options.beta2, t))),
-      .epsilon = static_cast<float>(options.epsilon),
-      .gradient_scale = static_cast<float>(gradient_scale)};
-  ForEachPart(buffers.parameters.size(), kPart, pool, [&](std::size_t begin, std::size_t count) {
-    HWY_DYNAMIC_DISPATCH(AdamPart)(constants, PartOf(buffers, begin, count));
-  });
+OptimizerStep::OptimizerStep(const AdamOptions& options, std::int64_t step, double gradient_scale)
+    : constants_(ConstantsOf(options, step, gradient_scale)) {}
+
+OptimizerStep::OptimizerStep(const RmsPropOptions& options, double gradient_scale)
+    : constants_(ConstantsOf(options, gradient_scale)) {}
+
+void OptimizerStep::Apply(const OptimizerBuffers& part) const {
+  const std::size_t size = part.parameters.size();
+  UPER_CHECK(part.gradient.size() == size && part.m.size() == size && part.v.size() == size,
+             "parameters, gradient and state must have one size");
+  if (const auto* adam = std::get_if<AdamConstants>(&constants_)) {
+    HWY_DYNAMIC_DISPATCH(AdamStored)(*adam, part);
+  } else {
+    HWY_DYNAMIC_DISPATCH(RmsPropStored)(std::get<RmsPropConstants>(constants_), part);
+  }
 }
 
-void RmsPropStep(const RmsPropOptions& options, double gradient_scale,
-                 const OptimizerBuffers& buffers, ThreadPool& pool) {
-  CheckSizes(buffers);
-  const RmsPropConstants constants{
-      .decay = static_cast<float>(options.decay),
-      .one_minus_decay = static_cast<float>(1 - options.decay),
-      .rate = static_cast<float>(options.learning_rate),
-      .epsilon = static_cast<float>(options.epsilon),
-      .inside_root = options.epsilon_place == EpsilonPlace::kInsideRoot,
-      .gradient_scale = static_cast<float>(gradient_scale)};
-  ForEachPart(buffers.parameters.size(), kPart, pool, [&](std::size_t begin, std::size_t count) {
-    HWY_DYNAMIC_DISPATCH(RmsPropPart)(constants, PartOf(buffers, begin, count));
-  });
+void OptimizerStep::Apply(const OptimizerBuffers& part, const OuterProducts& gradient) const {
+  const std::size_t size = part.parameters.size();
+  UPER_CHECK(size == std::size_t{1} * gradient.rows * gradient.columns && part.m.size() == size &&
+                 part.v.size() == size && gradient.rows_of.size() == gradient.columns_of.size(),
+             "parameters, gradient and state must have one shape");
+  UPER_CHECK(gradient.columns >= OuterProducts::kLeastColumns, "too few columns");
+  if (const auto* adam = std::get_if<AdamConstants>(&constants_)) {
+    HWY_DYNAMIC_DISPATCH(AdamMade)(*adam, part, gradient);
+  } else {
+    HWY_DYNAMIC_DISPATCH(RmsPropMade)(std::get<RmsPropConstants>(constants_), part, gradient);
+  }
 }
 
-double GlobalNorm(std::span<const float> gradient, ThreadPool& pool) {
-  // Pieces are fixed by the size alone; their number is bounded so that the sums fit the stack.
-  const std::size_t piece = std::max(kPart, gradient.size() / kNormParts + 1);
-  std::array<double, kNormParts> sums{};
-  ForEachPart(gradient.size(), piece, pool, [&](std::size_t begin, std::size_t count) {
-    sums[begin / piece] =
-        HWY_DYNAMIC_DISPATCH(SumOfSquares)(gradient.data() + begin, static_cast<int>(count));
-  });
-  double sum = 0;
-  for (const double part : sums) sum += part;
-  return std::sqrt(sum);
+double SumOfSquares(std::span<const float> values) {
+  return HWY_DYNAMIC_DISPATCH(SumOfSquaresImpl)(values.data(), values.size());
 }
 
 void CopyParameters(std::span<const float> from, std::span<float> to, ThreadPool& pool) {
   UPER_CHECK(from.size() == to.size(), "parameters of another network");
-  ForEachPart(from.size(), kPart, pool, [&](std::size_t begin, std::size_t count) {
-    std::copy_n(from.data() + begin, count, to.data() + begin);
+  pool.ParallelTasks(static_cast<int>((from.size() + kCopyPiece - 1) / kCopyPiece), [&](int task) {
+    const std::size_t begin = task * kCopyPiece;
+    std::copy_n(from.data() + begin, std::min(kCopyPiece, from.size() - begin), to.data() + begin);
   });
 }
 

@@ -1,19 +1,20 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <variant>
 
 #include "uper/base/thread_pool.h"
 #include "uper/nn/optimizer.h"
 
 namespace uper {
 
-// Passes over whole parameter buffers, each one pass over memory on all threads of the pool. Every
-// entry is computed alone (and the norm in a fixed order), so results do not depend on threads or
-// instruction set. Nothing allocates. Spans of one call have equal sizes.
+// Work on parameter buffers. Every entry is computed alone (and sums of squares in a fixed order),
+// so results do not depend on threads or instruction set. Nothing allocates.
 
-// Parameters, gradient and state of one update; the gradient is multiplied by gradient_scale
-// (ClipScale()) on the way. m and v start as zeros.
+// Parameters, gradient and optimiser state, or the same part of each: spans of equal sizes. m and v
+// start as zeros.
 struct OptimizerBuffers {
   std::span<float> parameters;
   std::span<const float> gradient;
@@ -21,15 +22,57 @@ struct OptimizerBuffers {
   std::span<float> v;
 };
 
-// `step` counts updates from 1, for Adam's bias correction.
-void AdamStep(const AdamOptions& options, std::int64_t step, double gradient_scale,
-              const OptimizerBuffers& buffers, ThreadPool& pool);
+// A gradient [rows, columns] that is a sum of outer products and is never stored:
+//   g[r, c] = sum over i < terms of rows_of[i][r] * columns_of[i][c],
+// a chain of fused multiply-adds in ascending i, as Gemm() computes it. REQUIRES: at least
+// kLeastColumns columns, and columns_of[i][c + columns] = columns_of[i][c] for c < kLeastColumns: a
+// vector may span the end of a row.
+struct OuterProducts {
+  static constexpr int kLeastColumns = 16;
 
-void RmsPropStep(const RmsPropOptions& options, double gradient_scale,
-                 const OptimizerBuffers& buffers, ThreadPool& pool);
+  int rows = 0;
+  int columns = 0;
+  std::span<const float* const> rows_of;
+  std::span<const float* const> columns_of;
+};
 
-// The L2 norm, in double: sums of fixed pieces of the buffer, added in order.
-double GlobalNorm(std::span<const float> gradient, ThreadPool& pool);
+namespace optimizer_internal {
+
+struct AdamConstants {
+  float beta1, one_minus_beta1, beta2, one_minus_beta2;
+  float rate;        // learning rate / (1 - beta1^t)
+  float root_scale;  // 1 / sqrt(1 - beta2^t)
+  float epsilon;
+  float gradient_scale;
+};
+
+struct RmsPropConstants {
+  float decay, one_minus_decay, rate, epsilon;
+  bool inside_root;
+  float gradient_scale;
+};
+
+}  // namespace optimizer_internal
+
+// One step of an optimiser, to be applied to the parameters in any pieces by any threads. The
+// gradient is multiplied by gradient_scale (ClipScale()) on the way.
+class OptimizerStep {
+ public:
+  // `step` counts updates from 1, for Adam's bias correction.
+  OptimizerStep(const AdamOptions& options, std::int64_t step, double gradient_scale);
+  OptimizerStep(const RmsPropOptions& options, double gradient_scale);
+
+  // One pass over the buffers on the calling thread.
+  void Apply(const OptimizerBuffers& part) const;
+  // The same for a block of parameters [rows, columns]; part.gradient is not used.
+  void Apply(const OptimizerBuffers& part, const OuterProducts& gradient) const;
+
+ private:
+  std::variant<optimizer_internal::AdamConstants, optimizer_internal::RmsPropConstants> constants_;
+};
+
+// The sum of squares, in double: 16 partial sums, added in ascending order.
+double SumOfSquares(std::span<const float> values);
 
 // to = from: the target copy.
 void CopyParameters(std::span<const float> from, std::span<float> to, ThreadPool& pool);

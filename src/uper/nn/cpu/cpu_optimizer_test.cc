@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "uper/base/error.h"
@@ -25,40 +26,37 @@ struct State {
   std::vector<float> p, g, m, v;
 };
 
-TEST(AdamStepTest, TwoStepsByHand) {
-  ThreadPool pool(1);
+TEST(AdamTest, TwoStepsByHand) {
   State s(1);
   s.p = {1};
   s.g = {0.5F};
   const AdamOptions options{.learning_rate = 0.1, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 0.25};
-  AdamStep(options, 1, 1, s.buffers(), pool);
+  OptimizerStep(options, 1, 1).Apply(s.buffers());
   // m = 0.05, v = 0.0025, mhat = 0.5, vhat = 0.25: 1 - 0.1 * 0.5 / (0.5 + 0.25).
   EXPECT_NEAR(s.m[0], 0.05, 1e-8);
   EXPECT_NEAR(s.v[0], 0.0025, 1e-9);
   EXPECT_NEAR(s.p[0], 1 - 0.1 * 0.5 / 0.75, 1e-7);
   s.g = {-2};
-  AdamStep(options, 2, 0.5, s.buffers(), pool);  // a gradient of -1 after the clip
+  OptimizerStep(options, 2, 0.5).Apply(s.buffers());  // a gradient of -1 after the clip
   // m = 0.045 - 0.1 = -0.055, v = 0.002475 + 0.01 = 0.012475.
   const double mhat = -0.055 / (1 - 0.81);
   const double vhat = 0.012475 / (1 - 0.9801);
   EXPECT_NEAR(s.p[0], 1 - 0.1 * 0.5 / 0.75 - 0.1 * mhat / (std::sqrt(vhat) + 0.25), 1e-6);
 }
 
-TEST(RmsPropStepTest, EpsilonInsideTheRootByHand) {
-  ThreadPool pool(1);
+TEST(RmsPropTest, EpsilonInsideTheRootByHand) {
   State s(1);
   s.p = {1};
   s.g = {1};
   const RmsPropOptions options{.learning_rate = 0.1, .decay = 0.75, .epsilon = 0.0625};
-  RmsPropStep(options, 1, s.buffers(), pool);
+  OptimizerStep(options, 1).Apply(s.buffers());
   // m = 0.25, v = 0.25, variance 0.1875, + 0.0625 = 0.25: 1 - 0.1 / 0.5.
   EXPECT_FLOAT_EQ(s.m[0], 0.25F);
   EXPECT_FLOAT_EQ(s.v[0], 0.25F);
   EXPECT_FLOAT_EQ(s.p[0], 0.8F);
 }
 
-TEST(RmsPropStepTest, EpsilonOutsideTheRootByHand) {
-  ThreadPool pool(1);
+TEST(RmsPropTest, EpsilonOutsideTheRootByHand) {
   State s(1);
   s.p = {1};
   s.g = {4};
@@ -66,93 +64,89 @@ TEST(RmsPropStepTest, EpsilonOutsideTheRootByHand) {
                                .decay = 0.5,
                                .epsilon = 0.25,
                                .epsilon_place = EpsilonPlace::kOutsideRoot};
-  RmsPropStep(options, 0.25, s.buffers(), pool);
+  OptimizerStep(options, 0.25).Apply(s.buffers());
   // g = 1, m = 0.5, v = 0.5, variance 0.25, root 0.5, + 0.25: 1 - 0.1 / 0.75.
   EXPECT_FLOAT_EQ(s.m[0], 0.5F);
   EXPECT_FLOAT_EQ(s.p[0], 1 - 0.1F / 0.75F);
 }
 
-TEST(RmsPropStepTest, NegativeVarianceFromRoundingCountsAsZero) {
-  ThreadPool pool(1);
+TEST(RmsPropTest, NegativeVarianceFromRoundingCountsAsZero) {
   State s(1);
   s.p = {0};
   s.g = {1};
   s.m = {1};
   s.v = {0.5F};  // v - m^2 = -0.45 after the step
   const RmsPropOptions options{.learning_rate = 0.1, .decay = 0.9, .epsilon = 0.0001};
-  RmsPropStep(options, 1, s.buffers(), pool);
+  OptimizerStep(options, 1).Apply(s.buffers());
   EXPECT_NEAR(s.p[0], -0.1 / 0.01, 1e-4);
 }
 
-// Ten steps on every size, number of threads and instruction set: always the bits of the first.
-void ExpectSameBits(const std::function<void(int, State&, ThreadPool&)>& step) {
+// Some steps on every size and instruction set, in one or several pieces: always the bits of the
+// first.
+void ExpectSameBits(const std::function<OptimizerStep(int)>& step) {
   for (const std::size_t size : {1, 15, 16, 1000, 70001}) {
     std::vector<float> first;
     for (const std::int64_t target : RunnableSimdTargets()) {
       UseSimdTarget(target);
-      for (const int threads : {1, 2, 3, 5}) {
-        ThreadPool pool(threads);
+      for (const std::size_t piece : {size, size / 3 + 1}) {
         State s(size);
         for (int t = 1; t <= 3; ++t) {
-          step(t, s, pool);
+          for (std::size_t begin = 0; begin < size; begin += piece) {
+            const std::size_t count = std::min(piece, size - begin);
+            const auto part = [&](std::vector<float>& all) {
+              return std::span(all).subspan(begin, count);
+            };
+            step(t).Apply({part(s.p), part(s.g), part(s.m), part(s.v)});
+          }
           std::ranges::rotate(s.g, s.g.begin() + size / 3);
         }
         std::vector<float> all = s.p;
         all.insert(all.end(), s.m.begin(), s.m.end());
         all.insert(all.end(), s.v.begin(), s.v.end());
         if (first.empty()) first = all;
-        EXPECT_TRUE(SameBits(all, first)) << SimdTargetName() << ", " << threads << ", " << size;
+        EXPECT_TRUE(SameBits(all, first)) << SimdTargetName() << ", " << piece << ", " << size;
       }
     }
   }
   UseSimdTarget(0);
 }
 
-TEST(ConcurrentOptimizerTest, SameBitsForAnyThreadsAndInstructionSet) {
-  ExpectSameBits(
-      [](int t, State& s, ThreadPool& pool) { AdamStep({}, t, 0.7, s.buffers(), pool); });
+TEST(OptimizerStepTest, SameBitsForAnyPiecesAndInstructionSet) {
+  ExpectSameBits([](int t) { return OptimizerStep(AdamOptions{}, t, 0.7); });
   for (const auto place : {EpsilonPlace::kInsideRoot, EpsilonPlace::kOutsideRoot}) {
-    ExpectSameBits([place](int, State& s, ThreadPool& pool) {
-      RmsPropStep({.epsilon_place = place}, 0.7, s.buffers(), pool);
-    });
+    ExpectSameBits(
+        [place](int) { return OptimizerStep(RmsPropOptions{.epsilon_place = place}, 0.7); });
   }
 }
 
-TEST(AdamStepTest, EveryEntryAgreesWithDoubles) {
-  ThreadPool pool(2);
+TEST(AdamTest, EveryEntryAgreesWithDoubles) {
   State s(40001);
   const auto p0 = s.p;
   const AdamOptions options{.learning_rate = 1e-3, .epsilon = 1e-5};
-  AdamStep(options, 1, 1, s.buffers(), pool);
+  OptimizerStep(options, 1, 1).Apply(s.buffers());
   for (std::size_t i = 0; i < p0.size(); ++i) {
     const double g = s.g[i];
     ASSERT_NEAR(s.p[i], double{p0[i]} - 1e-3 * g / (std::abs(g) + 1e-5), 1e-6) << i;
   }
 }
 
-TEST(ConcurrentOptimizerTest, GlobalNormIsExactEnoughAndFixed) {
-  for (const std::size_t size : {1, 17, 5000, 700003}) {
+TEST(SumOfSquaresTest, ExactEnoughAndFixed) {
+  for (const std::size_t size : {1, 17, 5000, 70003}) {
     auto g = RandomFloats(size, "g");
     // Parts of different sizes, so that their sum depends on the order.
-    for (std::size_t i = 0; i < size; ++i) g[i] *= std::exp2(static_cast<float>(i / 9000 % 23));
+    for (std::size_t i = 0; i < size; ++i) g[i] *= std::exp2(static_cast<float>(i / 900 % 23));
     double squares = 0;
     for (const float value : g) squares += double{value} * double{value};
-    double first = -1;
+    const double first = SumOfSquares(g);
+    EXPECT_NEAR(first, squares, 1e-12 * squares);
     for (const std::int64_t target : RunnableSimdTargets()) {
       UseSimdTarget(target);
-      for (const int threads : {1, 2, 3, 5}) {
-        ThreadPool pool(threads);
-        const double norm = GlobalNorm(g, pool);
-        EXPECT_NEAR(norm, std::sqrt(squares), 1e-12 * norm);
-        if (first < 0) first = norm;
-        EXPECT_EQ(norm, first) << SimdTargetName() << ", " << threads;
-      }
+      EXPECT_EQ(SumOfSquares(g), first) << SimdTargetName();
     }
+    UseSimdTarget(0);
   }
-  UseSimdTarget(0);
-  ThreadPool pool(1);
   const std::vector<float> poisoned{1, std::numeric_limits<float>::quiet_NaN()};
-  EXPECT_TRUE(std::isnan(GlobalNorm(poisoned, pool)));
+  EXPECT_TRUE(std::isnan(SumOfSquares(poisoned)));
 }
 
 TEST(ConcurrentOptimizerTest, CopyCopies) {
@@ -166,10 +160,10 @@ TEST(ConcurrentOptimizerTest, CopyCopies) {
 TEST(OptimizerContractTest, SizesAndStepsAreChecked) {
   ThreadPool pool(1);
   State s(3);
-  EXPECT_THROW(AdamStep({}, 0, 1, s.buffers(), pool), Error);
+  EXPECT_THROW(OptimizerStep(AdamOptions{}, 0, 1), Error);
   s.m.pop_back();
-  EXPECT_THROW(AdamStep({}, 1, 1, s.buffers(), pool), Error);
-  EXPECT_THROW(RmsPropStep({}, 1, s.buffers(), pool), Error);
+  EXPECT_THROW(OptimizerStep(AdamOptions{}, 1, 1).Apply(s.buffers()), Error);
+  EXPECT_THROW(OptimizerStep(RmsPropOptions{}, 1).Apply(s.buffers()), Error);
   EXPECT_THROW(CopyParameters(s.p, s.m, pool), Error);
 }
 

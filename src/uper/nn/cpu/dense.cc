@@ -2,23 +2,23 @@
 
 #include "uper/nn/cpu/elementwise.h"
 #include "uper/nn/cpu/gemm.h"
+#include "uper/nn/cpu/sparse_product.h"
 
 namespace uper {
 
 void Dense::Forward(const float* x, const float* w, const float* bias, int batch, int begin,
                     int end, float* y) const {
-  Gemm({.rows = batch,
-        .columns = end - begin,
-        .a = x,
-        .a_rows = {.stride = inputs_},
-        .b = w + begin,
-        .b_step = units_,
-        .length = inputs_,
-        .c = y + begin,
-        .c_rows = {.stride = units_},
-        .start = GemmStart::kBias,
-        .bias = bias + begin,
-        .finish = GemmFinish::kStoreRelu});
+  SparseProduct({.rows = batch,
+                 .columns = end - begin,
+                 .length = inputs_,
+                 .a = x,
+                 .a_row = inputs_,
+                 .b = w + begin,
+                 .b_step = units_,
+                 .c = y + begin,
+                 .c_row = units_,
+                 .start = bias + begin,
+                 .relu = true});
 }
 
 void Dense::BackwardInput(const float* dyt, const float* w, int batch, int begin, int end,
@@ -38,16 +38,15 @@ void Dense::BackwardInput(const float* dyt, const float* w, int batch, int begin
 
 void Dense::BackwardWeights(const float* x, const float* dy, int batch, int begin, int end,
                             float* dw) const {
-  Gemm({.rows = end - begin,
-        .columns = units_,
-        .a = x + begin,
-        .a_rows = {.stride = 1},
-        .a_step = inputs_,
-        .b = dy,
-        .b_step = units_,
-        .length = batch,
-        .c = dw + std::ptrdiff_t{1} * begin * units_,
-        .c_rows = {.stride = units_}});
+  SparseProduct({.rows = end - begin,
+                 .columns = units_,
+                 .length = batch,
+                 .a = x + begin,
+                 .a_step = inputs_,
+                 .b = dy,
+                 .b_step = units_,
+                 .c = dw + std::ptrdiff_t{1} * begin * units_,
+                 .c_row = units_});
 }
 
 }  // namespace uper

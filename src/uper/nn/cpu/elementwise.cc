@@ -112,6 +112,34 @@ void RowMeansImpl(const float* from, int rows, int length, float* to, std::ptrdi
   }
 }
 
+// NaN is not zero.
+bool AllZeroImpl(const float* values, size_t count) {
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    if (!hn::AllTrue(Tag(), hn::Eq(LoadVec(values + i), Zero()))) return false;
+  }
+  const Vec rest = LoadMasked(FirstLanes(static_cast<int>(count - i)), values + i);
+  return hn::AllTrue(Tag(), hn::Eq(rest, Zero()));
+}
+
+double DotProductImpl(const float* x, const float* y, int count) {
+  WideVec sums[kWideVectors];
+  for (WideVec& sum : sums) sum = hn::Zero(WideTag());
+  int i = 0;
+  for (; i + kWideSums <= count; i += kWideSums) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kWideVectors; ++v) {
+      const int at = i + v * kWideLanes;
+      sums[v] = hn::MulAdd(LoadWide(x + at, kWideLanes), LoadWide(y + at, kWideLanes), sums[v]);
+    }
+  }
+  for (int v = 0; i < count; ++v, i += kWideLanes) {
+    const int lanes = std::min(kWideLanes, count - i);
+    sums[v] = hn::MulAdd(LoadWide(x + i, lanes), LoadWide(y + i, lanes), sums[v]);
+  }
+  return SumOfWide(sums);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace uper
 HWY_AFTER_NAMESPACE();
@@ -123,6 +151,8 @@ HWY_EXPORT(ConvertObservationImpl);
 HWY_EXPORT(MaskByActivationImpl);
 HWY_EXPORT(ColumnSumsImpl);
 HWY_EXPORT(RowMeansImpl);
+HWY_EXPORT(AllZeroImpl);
+HWY_EXPORT(DotProductImpl);
 
 void ConvertObservation(const InputSpec& input, const std::byte* from, float* to) {
   HWY_DYNAMIC_DISPATCH(ConvertObservationImpl)(input, from, to);
@@ -152,7 +182,11 @@ void Transpose(const float* from, int rows, int columns, std::ptrdiff_t from_str
 }
 
 bool AllZero(std::span<const float> values) {
-  return std::ranges::all_of(values, [](float value) { return value == 0; });
+  return HWY_DYNAMIC_DISPATCH(AllZeroImpl)(values.data(), values.size());
+}
+
+double DotProduct(std::span<const float> x, std::span<const float> y) {
+  return HWY_DYNAMIC_DISPATCH(DotProductImpl)(x.data(), y.data(), static_cast<int>(x.size()));
 }
 
 }  // namespace uper

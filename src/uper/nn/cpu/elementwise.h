@@ -30,4 +30,8 @@ void RowMeans(const float* from, int rows, int length, float* to, std::ptrdiff_t
 
 bool AllZero(std::span<const float> values);
 
+// Sum over i of x[i] * y[i] in double, which holds each product exactly: eight partial sums, added
+// as a fixed tree. REQUIRES: equal sizes.
+double DotProduct(std::span<const float> x, std::span<const float> y);
+
 }  // namespace uper

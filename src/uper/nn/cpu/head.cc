@@ -9,11 +9,20 @@
 namespace uper {
 namespace {
 
+constexpr int kTileRows = 64;    // hidden units in a tile of StepTiles()
 constexpr int kHiddenRows = 64;  // hidden units in one task of BackwardHidden
 // Below this many multiply-adds waking another thread costs more than it saves.
 constexpr double kWorthThreads = 1 << 18;
 
 std::ptrdiff_t Wide(int value) { return value; }
+
+// The same part of parameters and state; the gradient is the caller's affair.
+OptimizerBuffers Part(const OptimizerBuffers& all, std::size_t begin, std::size_t count) {
+  return {.parameters = all.parameters.subspan(begin, count),
+          .gradient = {},
+          .m = all.m.subspan(begin, count),
+          .v = all.v.subspan(begin, count)};
+}
 
 // Calls task(index, thread) for all indices: on the pool if there is enough work, else here.
 template <typename Task>
@@ -37,6 +46,7 @@ Head::Head(const NetworkSpec& spec, int max_batch, ThreadPool& pool)
       hidden_step_(spec.separate_hidden ? spec.hidden_units : 0),
       pool_(pool),
       groups_(spec.actions, spec.members, max_batch),
+      taken_(max_batch),
       offsets_(pool.threads()),
       active_(std::size_t{1} * max_batch * spec.members),
       shared_bias_(spec.shared_output_bias ? spec.outputs : 0) {
@@ -47,6 +57,11 @@ Head::Head(const NetworkSpec& spec, int max_batch, ThreadPool& pool)
   for (Offsets& offsets : offsets_) {
     offsets.a.resize(max_batch);
     offsets.b.resize(max_batch);
+    offsets.tile = FloatBuffer(std::size_t{kTileRows} * spec.outputs);
+    offsets.rows_of.resize(max_batch);
+    offsets.columns_of.resize(max_batch);
+    const int columns = std::max(spec.hidden_units, spec.outputs) + OuterProducts::kLeastColumns;
+    offsets.columns = FloatBuffer(std::size_t{1} * max_batch * columns);
   }
 }
 
@@ -193,6 +208,7 @@ void Head::Mean(const HeadTables& tables, const float* hidden, int batch, float*
 
 void Head::BeginBackward(std::span<const int> actions, const float* d_out, int batch) {
   groups_.Build(actions, batch, 1);
+  std::copy_n(actions.begin(), batch, taken_.begin());
   const std::size_t outputs = spec_.outputs;
   for (int pair = 0; pair < batch * spec_.members; ++pair) {
     active_[pair] = !AllZero({d_out + pair * outputs, outputs});
@@ -268,11 +284,8 @@ void Head::BackwardHiddenScalar(const float* w, const float* d_out, int action,
   }
 }
 
-void Head::BackwardWeights(int task, int thread, const float* hidden, const float* d_out, float* dw,
-                           float* db) {
-  const int action = task / spec_.members;
-  const int member = task % spec_.members;
-  Offsets& offsets = offsets_[thread];
+// The samples of an action that the member learns from; returns their number.
+int Head::FindLearners(int action, int member, Offsets& offsets) const {
   int count = 0;
   for (const int sample : groups_.Samples(0, action)) {
     if (!active_[sample * spec_.members + member]) continue;
@@ -280,28 +293,140 @@ void Head::BackwardWeights(int task, int thread, const float* hidden, const floa
     offsets.b[count] = Wide(sample) * spec_.member_outputs();
     ++count;
   }
-  const float* d = d_out + member_outputs_[member];
-  float* bias = db == nullptr ? nullptr : db + BiasBlock(action, member);
-  if (bias != nullptr) std::fill_n(bias, spec_.outputs, 0.0F);
-  if (count == 0) {
-    std::fill_n(dw + Block(action, member), Wide(hidden_) * spec_.outputs, 0.0F);
+  return count;
+}
+
+// dw [end - begin, output] of hidden units [begin, end): the sum over the learners in their order.
+void Head::WeightRows(int member, int begin, int end, int learners, const Offsets& offsets,
+                      const float* hidden, const float* d_out, float* dw) const {
+  if (learners == 0) {
+    std::fill_n(dw, Wide(end - begin) * spec_.outputs, 0.0F);
     return;
   }
-  Gemm({.rows = hidden_,
+  const float* h = hidden + member * hidden_step_ + begin;
+  const float* d = d_out + member_outputs_[member];
+  if (spec_.outputs == 1) {  // the weights lie along the hidden units
+    return Gemm({.rows = 1,
+                 .columns = end - begin,
+                 .a = d,
+                 .a_segments = offsets.b.data(),
+                 .b = h,
+                 .b_segments = offsets.a.data(),
+                 .segments = learners,
+                 .length = 1,
+                 .c = dw});
+  }
+  Gemm({.rows = end - begin,
         .columns = spec_.outputs,
-        .a = hidden + member * hidden_step_,
+        .a = h,
         .a_rows = {.stride = 1},
         .a_segments = offsets.a.data(),
         .b = d,
         .b_segments = offsets.b.data(),
-        .segments = count,
+        .segments = learners,
         .length = 1,
-        .c = dw + Block(action, member),
-        .c_rows = {.stride = spec_.outputs},
-        .prefetch_c = true});
-  for (int i = 0; bias != nullptr && i < count; ++i) {
-    ColumnSums(d + offsets.b[i], 1, spec_.outputs, /*add=*/true, bias);
+        .c = dw,
+        .c_rows = {.stride = spec_.outputs}});
+}
+
+// db [output]: the sum over the learners in their order.
+void Head::BiasRow(int member, int learners, const Offsets& offsets, const float* d_out,
+                   float* db) const {
+  std::fill_n(db, spec_.outputs, 0.0F);
+  for (int i = 0; i < learners; ++i) {
+    ColumnSums(d_out + member_outputs_[member] + offsets.b[i], 1, spec_.outputs, /*add=*/true, db);
   }
+}
+
+void Head::BackwardWeights(int task, int thread, const float* hidden, const float* d_out, float* dw,
+                           float* db) {
+  const int action = task / spec_.members;
+  const int member = task % spec_.members;
+  Offsets& offsets = offsets_[thread];
+  const int learners = FindLearners(action, member, offsets);
+  WeightRows(member, 0, hidden_, learners, offsets, hidden, d_out, dw + Block(action, member));
+  if (db != nullptr) BiasRow(member, learners, offsets, d_out, db + BiasBlock(action, member));
+}
+
+void Head::StepWeights(int task, int thread, const float* hidden, const float* d_out,
+                       const OptimizerStep& step, const OptimizerBuffers& head) {
+  const int action = task / spec_.members;
+  const int member = task % spec_.members;
+  Offsets& offsets = offsets_[thread];
+  const int learners = FindLearners(action, member, offsets);
+  const OptimizerBuffers block =
+      Part(head, Block(action, member), std::size_t{1} * hidden_ * spec_.outputs);
+  if (RowsFillVectors()) {
+    StepOuter(member, learners, offsets, hidden, d_out, step, block);
+  } else {
+    StepTiles(member, learners, offsets, hidden, d_out, step, block);
+  }
+  if (spec_.shared_output_bias) return;
+  BiasRow(member, learners, offsets, d_out, offsets.tile.data());
+  OptimizerBuffers bias =
+      Part(head, Block(spec_.actions, 0) + BiasBlock(action, member), spec_.outputs);
+  bias.gradient = offsets.tile.span().first(spec_.outputs);
+  step.Apply(bias);
+}
+
+bool Head::RowsFillVectors() const {
+  return (spec_.outputs == 1 ? hidden_ : spec_.outputs) >= OuterProducts::kLeastColumns;
+}
+
+// With one output the block is a single row of hidden units.
+void Head::StepOuter(int member, int learners, Offsets& offsets, const float* hidden,
+                     const float* d_out, const OptimizerStep& step,
+                     const OptimizerBuffers& block) const {
+  const bool one_row = spec_.outputs == 1;
+  const int columns = one_row ? hidden_ : spec_.outputs;
+  const int stride = columns + OuterProducts::kLeastColumns;
+  for (int i = 0; i < learners; ++i) {
+    const float* h = hidden + member * hidden_step_ + offsets.a[i];
+    const float* d = d_out + member_outputs_[member] + offsets.b[i];
+    float* row = offsets.columns.data() + Wide(i) * stride;
+    std::copy_n(one_row ? h : d, columns, row);
+    std::copy_n(row, OuterProducts::kLeastColumns, row + columns);
+    offsets.rows_of[i] = one_row ? d : h;
+    offsets.columns_of[i] = row;
+  }
+  step.Apply(block, {.rows = one_row ? 1 : hidden_,
+                     .columns = columns,
+                     .rows_of = std::span(offsets.rows_of).first(learners),
+                     .columns_of = std::span(offsets.columns_of).first(learners)});
+}
+
+void Head::StepTiles(int member, int learners, Offsets& offsets, const float* hidden,
+                     const float* d_out, const OptimizerStep& step,
+                     const OptimizerBuffers& block) const {
+  for (int begin = 0; begin < hidden_; begin += kTileRows) {
+    const int end = std::min(begin + kTileRows, hidden_);
+    WeightRows(member, begin, end, learners, offsets, hidden, d_out, offsets.tile.data());
+    const std::size_t count = std::size_t{1} * (end - begin) * spec_.outputs;
+    OptimizerBuffers tile = Part(block, Wide(begin) * spec_.outputs, count);
+    tile.gradient = offsets.tile.span().first(count);
+    step.Apply(tile);
+  }
+}
+
+double Head::WeightSquares(int sample, const float* hidden, const float* d_out) const {
+  const int parts = spec_.separate_hidden ? spec_.members : 1;  // members that share hidden units
+  const std::size_t outputs = spec_.member_outputs() / parts;
+  const double bias = spec_.shared_output_bias ? 0 : 1;
+  double squares = 0;
+  for (const int other : groups_.Samples(0, taken_[sample])) {
+    if (other > sample) break;
+    double product = 0;
+    for (int part = 0; part < parts; ++part) {
+      const auto of = [&](const float* all, int row, std::size_t count) {
+        return std::span(all + (Wide(row) * parts + part) * count, count);
+      };
+      const double d = DotProduct(of(d_out, sample, outputs), of(d_out, other, outputs));
+      const double h = DotProduct(of(hidden, sample, hidden_), of(hidden, other, hidden_));
+      product += d * (h + bias);
+    }
+    squares += other == sample ? product : 2 * product;
+  }
+  return squares;
 }
 
 float Head::BackwardSharedBias(const float* d_out, int batch) const {

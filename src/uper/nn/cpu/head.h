@@ -6,6 +6,7 @@
 
 #include "uper/base/thread_pool.h"
 #include "uper/nn/cpu/action_groups.h"
+#include "uper/nn/cpu/cpu_optimizer.h"
 #include "uper/nn/float_buffer.h"
 #include "uper/nn/network_spec.h"
 
@@ -54,18 +55,32 @@ class Head {
   void BeginBackward(std::span<const int> actions, const float* d_out, int batch);
   // 2. d_hidden [batch, hidden_total].
   void BackwardHidden(const float* w, const float* d_out, int batch, float* d_hidden);
-  // 3. dw and db of all actions, written whole (zero for actions not taken); pieces for any thread.
+  // 3. The weights' and biases' gradient, in pieces for any thread: block by block of an (action,
+  // member), zero where nothing was taken. `db` is null with a shared bias.
   int weight_tasks() const { return spec_.actions * spec_.members; }
   void BackwardWeights(int task, int thread, const float* hidden, const float* d_out, float* dw,
                        float* db);
-  // 3b. With a shared bias instead of db: one number.
+  // or the optimiser's step with that gradient, which is made on the way and never stored;
+  // `head` holds head/w, then head/b (not used when shared); its gradient is ignored.
+  void StepWeights(int task, int thread, const float* hidden, const float* d_out,
+                   const OptimizerStep& step, const OptimizerBuffers& head);
+  // The squared norm of what BackwardWeights() writes is the sum of these over all samples, and
+  // needs no gradient either: |sum_i h_i d_i^T|^2 = sum_ij (h_i . h_j) (d_i . d_j), over samples
+  // of one action.
+  double WeightSquares(int sample, const float* hidden, const float* d_out) const;
+  // With a shared bias: its gradient, one number.
   float BackwardSharedBias(const float* d_out, int batch) const;
 
  private:
-  // Scratch of one thread: offsets of samples.
+  // Scratch of one thread: offsets of samples, in the hidden layer and in the outputs.
   struct Offsets {
     std::vector<std::ptrdiff_t> a;
     std::vector<std::ptrdiff_t> b;
+    FloatBuffer tile;  // [hidden unit of a tile, output]: of a gradient
+    // Of StepOuter(): the factors of the learners' outer products.
+    std::vector<const float*> rows_of;
+    std::vector<const float*> columns_of;
+    FloatBuffer columns;  // [learner, column and the first ones again]
   };
 
   std::ptrdiff_t Block(int action, int member) const;  // of w
@@ -78,6 +93,19 @@ class Head {
   void BackwardHiddenBlock(const float* w, const float* d_out, int action, int begin, int end,
                            Offsets& offsets, float* d_hidden) const;
   void BackwardHiddenScalar(const float* w, const float* d_out, int action, float* d_hidden) const;
+  // Whether StepWeights() can make the gradient in registers: the block's rows fill vectors.
+  bool RowsFillVectors() const;
+  void StepOuter(int member, int learners, Offsets& offsets, const float* hidden,
+                 const float* d_out, const OptimizerStep& step,
+                 const OptimizerBuffers& block) const;
+  void StepTiles(int member, int learners, Offsets& offsets, const float* hidden,
+                 const float* d_out, const OptimizerStep& step,
+                 const OptimizerBuffers& block) const;
+  int FindLearners(int action, int member, Offsets& offsets) const;
+  void WeightRows(int member, int begin, int end, int learners, const Offsets& offsets,
+                  const float* hidden, const float* d_out, float* dw) const;
+  void BiasRow(int member, int learners, const Offsets& offsets, const float* d_out,
+               float* db) const;
   void FinishTables(HeadTables& tables) const;
 
   // Constant after construction.
@@ -90,6 +118,7 @@ class Head {
   std::vector<std::ptrdiff_t> member_outputs_;  // [member]: in a sample's outputs
 
   ActionGroups groups_;
+  std::vector<int> taken_;          // [sample], of BeginBackward()
   std::vector<Offsets> offsets_;    // [thread]
   std::vector<char> active_;        // [sample, member]: d_out is not all zero
   std::vector<float> shared_bias_;  // [output]: the shared number, repeated

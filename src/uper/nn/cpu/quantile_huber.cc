@@ -12,64 +12,92 @@ HWY_BEFORE_NAMESPACE();
 namespace uper {
 namespace HWY_NAMESPACE {
 
-// Sums over the targets for one vector of online quantiles.
+// Vectors of online quantiles that go through the targets together: their chains of additions
+// overlap.
+inline constexpr int kTogether = 2;
+
+// Sums over the targets for some vectors of online quantiles.
 struct HuberSums {
-  Vec loss;
-  Vec slope;
+  Vec loss[kTogether];
+  Vec slope[kTogether];
 };
 
 // |tau - 1(u < 0)| * huber(u) and the same with the Huber slope, added up over the targets.
 // huber(u) = c (u - c / 2) with c = u clipped to +-kappa.
-HWY_INLINE HuberSums SumHuber(Vec theta, Vec tau, std::span<const float> targets, float kappa) {
+HWY_INLINE void SumHuber(const Vec (&theta)[kTogether], const Vec (&tau)[kTogether],
+                         std::span<const float> targets, float kappa, HuberSums& sums) {
   const Vec high = Broadcast(kappa);
   const Vec low = Broadcast(-kappa);
   const Vec minus_half = Broadcast(-0.5F);
-  const Vec one_minus_tau = hn::Sub(Broadcast(1.0F), tau);
-  HuberSums sums{Zero(), Zero()};
+  Vec one_minus_tau[kTogether];
+  for (int w = 0; w < kTogether; ++w) one_minus_tau[w] = hn::Sub(Broadcast(1.0F), tau[w]);
   for (const float target : targets) {
-    const Vec u = hn::Sub(Broadcast(target), theta);
-    const Vec clipped = hn::Max(hn::Min(u, high), low);
-    const Vec weight = hn::IfThenElse(hn::Lt(u, Zero()), one_minus_tau, tau);
-    const Vec slope = hn::Mul(weight, clipped);
-    sums.slope = hn::Add(sums.slope, slope);
-    sums.loss = Fused(slope, Fused(minus_half, clipped, u), sums.loss);
+#pragma GCC unroll 2
+    for (int w = 0; w < kTogether; ++w) {
+      const Vec u = hn::Sub(Broadcast(target), theta[w]);
+      const Vec clipped = hn::Max(hn::Min(u, high), low);
+      const Vec weight = hn::IfThenElse(hn::Lt(u, Zero()), one_minus_tau[w], tau[w]);
+      const Vec slope = hn::Mul(weight, clipped);
+      sums.slope[w] = hn::Add(sums.slope[w], slope);
+      sums.loss[w] = Fused(slope, Fused(minus_half, clipped, u), sums.loss[w]);
+    }
   }
-  return sums;
 }
 
 // The plain quantile loss: |u| in the Huber part's place, slope sign(u).
-HWY_INLINE HuberSums SumAbsolute(Vec theta, Vec tau, std::span<const float> targets) {
-  const Vec tau_minus_one = hn::Sub(tau, Broadcast(1.0F));
-  HuberSums sums{Zero(), Zero()};
+HWY_INLINE void SumAbsolute(const Vec (&theta)[kTogether], const Vec (&tau)[kTogether],
+                            std::span<const float> targets, HuberSums& sums) {
+  Vec tau_minus_one[kTogether];
+  for (int w = 0; w < kTogether; ++w) tau_minus_one[w] = hn::Sub(tau[w], Broadcast(1.0F));
   for (const float target : targets) {
-    const Vec u = hn::Sub(Broadcast(target), theta);
-    const Vec above = hn::IfThenElseZero(hn::Gt(u, Zero()), tau);
-    const Vec slope = hn::IfThenElse(hn::Lt(u, Zero()), tau_minus_one, above);
-    sums.slope = hn::Add(sums.slope, slope);
-    sums.loss = Fused(slope, u, sums.loss);
+#pragma GCC unroll 2
+    for (int w = 0; w < kTogether; ++w) {
+      const Vec u = hn::Sub(Broadcast(target), theta[w]);
+      const Vec above = hn::IfThenElseZero(hn::Gt(u, Zero()), tau[w]);
+      const Vec slope = hn::IfThenElse(hn::Lt(u, Zero()), tau_minus_one[w], above);
+      sums.slope[w] = hn::Add(sums.slope[w], slope);
+      sums.loss[w] = Fused(slope, u, sums.loss[w]);
+    }
   }
-  return sums;
 }
 
 double QuantileHuber(std::span<const float> theta, std::span<const float> targets, float kappa,
                      std::span<float> gradient) {
+  constexpr int kStep = kTogether * kLanes;
   const int m = static_cast<int>(theta.size());
   const Vec midpoint_step = Broadcast(1.0F / static_cast<float>(m));
   const Vec minus_n = Broadcast(-static_cast<float>(targets.size()));
-  double loss = 0;
-  for (int i = 0; i < m; i += kLanes) {
-    const int count = HWY_MIN(kLanes, m - i);
-    HWY_ALIGN float row[kLanes] = {};
-    for (int lane = 0; lane < count; ++lane) row[lane] = theta[i + lane];
-    const Vec tau = hn::Mul(hn::Iota(Tag(), static_cast<float>(i) + 0.5F), midpoint_step);
-    const HuberSums sums = kappa > 0 ? SumHuber(LoadVec(row), tau, targets, kappa)
-                                     : SumAbsolute(LoadVec(row), tau, targets);
-    StoreVec(hn::Div(sums.slope, minus_n), row);
-    for (int lane = 0; lane < count; ++lane) gradient[i + lane] = row[lane];
-    StoreVec(sums.loss, row);
-    for (int lane = 0; lane < count; ++lane) loss += double{row[lane]};
+  double losses[8] = {};  // of quantile i in sum i % 8
+  for (int i = 0; i < m; i += kStep) {
+    Vec row[kTogether];
+    Vec tau[kTogether];
+    HuberSums sums;
+    for (int w = 0; w < kTogether; ++w) {
+      const int at = i + w * kLanes;
+      row[w] = LoadMasked(FirstLanes(HWY_MAX(0, HWY_MIN(kLanes, m - at))), theta.data() + at);
+      tau[w] = hn::Mul(hn::Iota(Tag(), static_cast<float>(at) + 0.5F), midpoint_step);
+      sums.loss[w] = sums.slope[w] = Zero();
+    }
+    if (kappa > 0) {
+      SumHuber(row, tau, targets, kappa, sums);
+    } else {
+      SumAbsolute(row, tau, targets, sums);
+    }
+    HWY_ALIGN float loss[kStep];
+    for (int w = 0; w < kTogether; ++w) {
+      const int at = i + w * kLanes;
+      if (at < m) {
+        StoreMasked(hn::Div(sums.slope[w], minus_n), FirstLanes(HWY_MIN(kLanes, m - at)),
+                    gradient.data() + at);
+      }
+      StoreVec(sums.loss[w], loss + w * kLanes);
+    }
+    for (int lane = 0; lane < HWY_MIN(kStep, m - i); ++lane)
+      losses[(i + lane) % 8] += double{loss[lane]};
   }
-  return loss / static_cast<double>(targets.size());
+  return (((losses[0] + losses[4]) + (losses[2] + losses[6])) +
+          ((losses[1] + losses[5]) + (losses[3] + losses[7]))) /
+         static_cast<double>(targets.size());
 }
 
 }  // namespace HWY_NAMESPACE

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "uper/nn/cpu/ensemble_statistics.h"
 #include "uper/nn/cpu/quantile_huber.h"
 
 namespace uper {
@@ -31,6 +32,24 @@ double ExpectedAtom(const AtomSupport& support, std::span<const float> probabili
     sum += double{probabilities[j]} * support.Atom(j);
   }
   return sum;
+}
+
+// Fills scratch.online_means and target_means; for categorical heads the probabilities too.
+void MemberMeans(const LossSpec& spec, EnsembleShape shape, const SampleInputs& inputs,
+                 SampleScratch& scratch) {
+  if (spec.head != HeadKind::kCategorical) {
+    QuantileMeans(inputs.online, shape, scratch.online_means);
+    QuantileMeans(inputs.target, shape, scratch.target_means);
+    return;
+  }
+  for (std::size_t k = 0; k < shape.members; ++k) {
+    const auto online = Member(scratch.online_values, k, shape);
+    const auto target = Member(scratch.target_values, k, shape);
+    Softmax(Member(inputs.online, k, shape), online);
+    Softmax(Member(inputs.target, k, shape), target);
+    scratch.online_means[k] = ExpectedAtom(spec.support, online);
+    scratch.target_means[k] = ExpectedAtom(spec.support, target);
+  }
 }
 
 // L = w delta^2 / 2 with delta = r + d theta' - theta; the gradient's w delta is bounded.
@@ -100,15 +119,21 @@ double MemberLoss(const LossSpec& spec, EnsembleShape shape, const SampleInputs&
   return 0;
 }
 
+// REQUIRES: scratch.online_means and target_means are those of online and target.
 Uncertainty QuantileUncertainty(const LossSpec& spec, EnsembleShape shape,
                                 const SampleInputs& inputs, std::span<const float> online,
-                                std::span<const float> target) {
-  if (spec.target_form == TargetForm::kScalar) {
-    return DecomposeScalarTarget<float>(
-        online, shape, double{inputs.r_t} + double{inputs.discount_t} * Mean(target));
+                                std::span<const float> target, SampleScratch& scratch) {
+  const double r_t = double{inputs.r_t};
+  const double discount_t = double{inputs.discount_t};
+  if (spec.target_form == TargetForm::kQuantiles) {
+    return DecomposeTargetQuantilesFast(online, target, shape, r_t, discount_t,
+                                        scratch.online_means, scratch.target_means,
+                                        scratch.columns);
   }
-  return DecomposeTargetQuantiles<float>(online, target, shape, double{inputs.r_t},
-                                         double{inputs.discount_t});
+  double next_value = 0;
+  for (const double mean : scratch.target_means) next_value += mean;
+  next_value /= static_cast<double>(shape.members);
+  return DecomposeScalarTargetFast(online, shape, r_t + discount_t * next_value, scratch.columns);
 }
 
 Uncertainty CategoricalUncertaintyOf(const LossSpec& spec, EnsembleShape shape,
@@ -131,14 +156,19 @@ Uncertainty CategoricalUncertaintyOf(const LossSpec& spec, EnsembleShape shape,
   }
   // The target's mean is that of its quantiles too: an atom's mass counts as spread over the
   // interval below it, and half an atom would stay between a mean of atoms and one of quantiles.
+  QuantileMeans(scratch.online_quantiles, shape, scratch.online_means);
+  QuantileMeans(scratch.target_quantiles, shape, scratch.target_means);
   return QuantileUncertainty(spec, shape, inputs, scratch.online_quantiles,
-                             scratch.target_quantiles);
+                             scratch.target_quantiles, scratch);
 }
 
 }  // namespace
 
 SampleScratch::SampleScratch(EnsembleShape shape)
     : targets(shape.quantiles),
+      online_means(shape.members),
+      target_means(shape.members),
+      columns(shape.quantiles),
       online_values(shape.members * shape.quantiles),
       target_values(online_values.size()),
       online_quantiles(online_values.size()),
@@ -178,21 +208,11 @@ SampleOutputs ComputeSample(const LossSpec& spec, EnsembleShape shape, const Sam
   double absolute_errors = 0;
   double losses = 0;  // of all members, masked or not: a priority looks at all of them
   const double members = static_cast<double>(shape.members);
+  MemberMeans(spec, shape, inputs, scratch);
   for (std::size_t k = 0; k < shape.members; ++k) {
-    const auto online = Member(inputs.online, k, shape);
-    const auto target = Member(inputs.target, k, shape);
-    if (categorical) {
-      Softmax(online, Member(scratch.online_values, k, shape));
-      Softmax(target, Member(scratch.target_values, k, shape));
-    }
-    const double value = categorical
-                             ? ExpectedAtom(spec.support, Member(scratch.online_values, k, shape))
-                             : Mean(online);
-    const double next_value =
-        categorical ? ExpectedAtom(spec.support, Member(scratch.target_values, k, shape))
-                    : Mean(target);
-    const double target_value = double{inputs.r_t} + double{inputs.discount_t} * next_value;
-    const double delta = target_value - value;
+    const double target_value =
+        double{inputs.r_t} + double{inputs.discount_t} * scratch.target_means[k];
+    const double delta = target_value - scratch.online_means[k];
     mean_target += target_value / members;
     absolute_errors += std::abs(delta);
 
@@ -217,7 +237,7 @@ SampleOutputs ComputeSample(const LossSpec& spec, EnsembleShape shape, const Sam
   }
   outputs.uncertainty =
       categorical ? CategoricalUncertaintyOf(spec, shape, inputs, mean_target, scratch)
-                  : QuantileUncertainty(spec, shape, inputs, inputs.online, inputs.target);
+                  : QuantileUncertainty(spec, shape, inputs, inputs.online, inputs.target, scratch);
   return outputs;
 }
 

@@ -38,6 +38,9 @@ struct SampleScratch {
   explicit SampleScratch(EnsembleShape shape);
 
   std::vector<float> targets;        // [output]: of one member
+  std::vector<double> online_means;  // [member]
+  std::vector<double> target_means;
+  std::vector<double> columns;       // [output]
   std::vector<float> online_values;  // [member, output]: probabilities or quantiles
   std::vector<float> target_values;
   std::vector<float> online_quantiles;  // [member, output]: of categorical members

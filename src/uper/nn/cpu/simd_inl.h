@@ -89,6 +89,52 @@ HWY_INLINE void StoreMasked(Vec value, MaskVec mask, float* to) {
 #endif
 }
 
+// Doubles, for sums of squares and other statistics: eight partial sums on every target.
+using WideTag = hn::CappedTag<double, 8>;
+using WideVec = hn::Vec<WideTag>;
+inline constexpr int kWideLanes = static_cast<int>(hn::MaxLanes(WideTag()));
+inline constexpr int kWideSums = 8;
+inline constexpr int kWideVectors = kWideSums / kWideLanes;
+
+// The first `lanes` entries as doubles, 0 in the other lanes; touches no other memory.
+HWY_INLINE WideVec LoadWide(const float* from, int lanes) {
+  const hn::Rebind<float, WideTag> narrow;
+  if (lanes == kWideLanes) return hn::PromoteTo(WideTag(), hn::LoadU(narrow, from));
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  const auto mask = hn::FirstN(narrow, static_cast<size_t>(lanes));
+  return hn::PromoteTo(WideTag(), hn::MaskedLoad(mask, narrow, from));
+#else
+  HWY_ALIGN float values[kWideLanes] = {};
+  for (int i = 0; i < lanes; ++i) values[i] = from[i];
+  return hn::PromoteTo(WideTag(), hn::Load(narrow, values));
+#endif
+}
+
+HWY_INLINE WideVec LoadWide(const double* from, int lanes) {
+  if (lanes == kWideLanes) return hn::LoadU(WideTag(), from);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(WideTag(), static_cast<size_t>(lanes)), WideTag(), from);
+#else
+  HWY_ALIGN double values[kWideLanes] = {};
+  for (int i = 0; i < lanes; ++i) values[i] = from[i];
+  return hn::Load(WideTag(), values);
+#endif
+}
+
+HWY_INLINE void StoreWide(WideVec value, int lanes, double* to) {
+  if (lanes == kWideLanes) return hn::StoreU(value, WideTag(), to);
+  HWY_ALIGN double values[kWideLanes];
+  hn::Store(value, WideTag(), values);
+  for (int i = 0; i < lanes; ++i) to[i] = values[i];
+}
+
+// The sum of the eight partial sums: upper half to lower half, three times.
+HWY_INLINE double SumOfWide(const WideVec (&sums)[kWideVectors]) {
+  HWY_ALIGN double s[kWideSums];
+  for (int i = 0; i < kWideVectors; ++i) hn::StoreU(sums[i], WideTag(), s + i * kWideLanes);
+  return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
 // The sum of the 16 partial sums: 16 -> 8 -> 4 by adding the upper half to the lower, then
 // (s0 + s2) + (s1 + s3).
 HWY_INLINE float SumOfPartials(const Vec (&sums)[kPartialVectors]) {

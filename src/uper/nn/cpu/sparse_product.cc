@@ -1,0 +1,147 @@
+#include "uper/nn/cpu/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "uper/nn/cpu/sparse_product.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "uper/nn/cpu/simd_inl.h"
+#include "uper/nn/cpu/sparse_product.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace uper {
+namespace HWY_NAMESPACE {
+
+// Terms of the sum that are taken together: their places fit the bits of one word, and their rows
+// of B the nearest cache.
+inline constexpr int kTerms = 32;
+inline constexpr int kRows = 16;  // rows whose zeros are looked for together
+
+// NaN is not zero.
+HWY_INLINE MaskVec NotZero(Vec x) { return hn::Not(hn::Eq(x, Zero())); }
+
+// Where A(row, first + i) != 0: bit i of the result, i < count. Along memory.
+HWY_INLINE std::uint32_t PlacesAlongRow(const float* a, int count) {
+  std::uint32_t places = 0;
+#if HWY_TARGET != HWY_SCALAR && HWY_MAX_BYTES >= 32
+  if (count == kTerms) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kTerms; i += kLanes) {
+      std::uint8_t bits[8] = {};
+      hn::StoreMaskBits(Tag(), NotZero(LoadVec(a + i)), bits);
+      const std::uint32_t low = static_cast<std::uint32_t>(bits[0] | bits[1] << 8);
+      places |= low << i;
+    }
+    return places;
+  }
+#endif
+  for (int i = 0; i < count; ++i) places |= static_cast<std::uint32_t>(a[i] != 0) << i;
+  return places;
+}
+
+// The same for rows [row, row + rows) of a matrix that lies along its rows' index.
+HWY_INLINE void PlacesAcrossRows(const SparseProblem& p, int row, int rows, int first, int count,
+                                 std::uint32_t* places) {
+  const hn::Rebind<std::uint32_t, Tag> words;
+  for (int r = 0; r < rows; r += kLanes) {
+    const int lanes = std::min(kLanes, rows - r);
+    const float* a = p.a + row + r + first * p.a_step;
+    auto bits = hn::Zero(words);
+    for (int i = 0; i < count; ++i, a += p.a_step) {
+      const Vec x = lanes == kLanes ? LoadVec(a) : LoadMasked(FirstLanes(lanes), a);
+      const auto bit = hn::Set(words, std::uint32_t{1} << i);
+      bits = hn::Or(bits, hn::IfThenElseZero(hn::RebindMask(words, NotZero(x)), bit));
+    }
+    hn::StoreU(bits, words, places + r);
+  }
+}
+
+// W vectors of columns of one row of C: the terms at `places`, counted from `first`. The last
+// vector holds `lanes` columns.
+template <int W, bool kMasked>
+HWY_INLINE void AddTerms(const SparseProblem& p, int row, int column, int lanes, int first,
+                         bool last, std::uint32_t places) {
+  const MaskVec mask = FirstLanes(lanes);
+  const auto load = [&](const float* from)
+                        HWY_ATTR { return kMasked ? LoadMasked(mask, from) : LoadVec(from); };
+  float* c = p.c + row * p.c_row + column;
+  const float* start = first > 0 ? c : p.start ? p.start + column : nullptr;
+  Vec sums[W];
+#pragma GCC unroll 8
+  for (int w = 0; w < W; ++w) sums[w] = start ? load(start + w * kLanes) : Zero();
+  const float* a = p.a + row * p.a_row + first * p.a_step;
+  const float* b = p.b + first * p.b_step + column;
+  for (; places != 0; places &= places - 1) {
+    const int k = std::countr_zero(places);
+    const Vec factor = Broadcast(a[k * p.a_step]);
+    const float* b_row = b + k * p.b_step;
+#pragma GCC unroll 8
+    for (int w = 0; w < W; ++w) sums[w] = Fused(factor, load(b_row + w * kLanes), sums[w]);
+  }
+#pragma GCC unroll 8
+  for (int w = 0; w < W; ++w) {
+    const Vec sum = p.relu && last ? Relu(sums[w]) : sums[w];
+    if constexpr (kMasked) {
+      StoreMasked(sum, mask, c + w * kLanes);
+    } else {
+      StoreVec(sum, c + w * kLanes);
+    }
+  }
+}
+
+// W vectors of columns, all rows.
+template <int W, bool kMasked>
+void Columns(const SparseProblem& p, int column, int lanes) {
+  for (int first = 0; first == 0 || first < p.length; first += kTerms) {
+    const int count = std::min(kTerms, p.length - first);
+    const bool last = first + kTerms >= p.length;
+    for (int row = 0; row < p.rows; row += kRows) {
+      const int rows = std::min(kRows, p.rows - row);
+      HWY_ALIGN std::uint32_t places[kRows];
+      if (p.a_step == 1) {
+        for (int r = 0; r < rows; ++r) {
+          places[r] = PlacesAlongRow(p.a + (row + r) * p.a_row + first, count);
+        }
+      } else {
+        PlacesAcrossRows(p, row, rows, first, count, places);
+      }
+      for (int r = 0; r < rows; ++r) {
+        AddTerms<W, kMasked>(p, row + r, column, lanes, first, last, places[r]);
+      }
+    }
+  }
+}
+
+void SparseProductImpl(const SparseProblem& p) {
+  int column = 0;
+  for (; column + 8 * kLanes <= p.columns; column += 8 * kLanes)
+    Columns<8, false>(p, column, kLanes);
+  for (; column + 2 * kLanes <= p.columns; column += 2 * kLanes)
+    Columns<2, false>(p, column, kLanes);
+  for (; column < p.columns; column += kLanes) {
+    Columns<1, true>(p, column, std::min(kLanes, p.columns - column));
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace uper
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "uper/base/check.h"
+
+namespace uper {
+
+HWY_EXPORT(SparseProductImpl);
+
+void SparseProduct(const SparseProblem& problem) {
+  UPER_CHECK(problem.a_row == 1 || problem.a_step == 1, "one index of A must lie along memory");
+  HWY_DYNAMIC_DISPATCH(SparseProductImpl)(problem);
+}
+
+}  // namespace uper
+#endif  // HWY_ONCE

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+
+namespace uper {
+
+// The product of a matrix with many zeros (activations after ReLU: about half of them) and a dense
+// one:
+//
+//   C[r, n] = finish(start[n] + sum over k < length with A(r, k) != 0 of A(r, k) * B[k, n])
+//   A(r, k) = a[r * a_row + k * a_step]
+//
+// The sum is one chain of fused multiply-adds in ascending k, so that C may be computed in any
+// pieces to the same bits; a zero factor would have added nothing. (It would have passed on what is
+// not finite in B: see Dense.) REQUIRES: a_row = 1 or a_step = 1.
+struct SparseProblem {
+  int rows = 0;
+  int columns = 0;
+  int length = 0;
+
+  const float* a = nullptr;
+  std::ptrdiff_t a_row = 1;
+  std::ptrdiff_t a_step = 1;
+  const float* b = nullptr;
+  std::ptrdiff_t b_step = 0;
+  float* c = nullptr;
+  std::ptrdiff_t c_row = 0;
+
+  const float* start = nullptr;  // [columns]; null: zeros
+  bool relu = false;             // finish with max(sum, 0)
+};
+
+// Runs on the calling thread; allocates nothing.
+void SparseProduct(const SparseProblem& problem);
+
+}  // namespace uper
