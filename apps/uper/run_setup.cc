@@ -4,30 +4,11 @@
 #include "uper/envs/registry.h"
 #include "uper/nn/cpu/cpu_learner.h"
 #include "uper/train/checkpoint_store.h"
-#include "uper/train/experience.h"
+#include "uper/train/make_experience.h"
 #include "uper/train/make_learner.h"
 #include "uper/train/resolve_config.h"
 
 namespace uper {
-namespace {
-
-RecordExperienceOptions ExperienceOptionsOf(const RunConfig& config,
-                                            std::size_t observation_bytes) {
-  const ReplayConfig& replay = config.replay;
-  return {.replay = {.buffer = {.capacity = static_cast<std::size_t>(replay.capacity_transitions),
-                                .selector = replay.selector,
-                                .selection = {.priority_exponent = replay.priority_exponent,
-                                              .uniform_mix = replay.uniform_mix,
-                                              .stratified = replay.stratified},
-                                .largest_priority_decay = replay.largest_priority_decay},
-                     .masks = {.members = static_cast<std::size_t>(config.network.members),
-                               .probability = config.agent.mask_probability}},
-          .observation_bytes = observation_bytes,
-          .n_steps = static_cast<std::size_t>(config.agent.n_steps)};
-}
-
-}  // namespace
-
 int ThreadsOf(const RunConfig& config) {
   return config.threads > 0 ? config.threads : AvailableCores();
 }
@@ -54,9 +35,8 @@ TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool) {
   parts.make_environment = [config](std::uint64_t index) { return EnvironmentOf(config, index); };
   parts.learner = LearnerOf(config, pool);
   InitializeLearner(config, *parts.learner);
-  parts.experience = std::make_unique<RecordExperience>(
-      ExperienceOptionsOf(config, EnvironmentOf(config, 0)->spec().observation_bytes()),
-      static_cast<std::uint64_t>(config.seed));
+  parts.experience = MakeExperience(config, EnvironmentOf(config, 0)->spec());
+  parts.environment_threads = ThreadsOf(config);
   return parts;
 }
 
