@@ -1,5 +1,8 @@
 #include "apps/uper/run_setup.h"
 
+#include <new>
+
+#include "apps/uper/memory_info.h"
 #include "uper/base/parallel.h"
 #include "uper/envs/registry.h"
 #include "uper/nn/cpu/cpu_learner.h"
@@ -11,6 +14,10 @@
 namespace uper {
 int ThreadsOf(const RunConfig& config) {
   return config.threads > 0 ? config.threads : AvailableCores();
+}
+
+int FramesPerStepOf(const RunConfig& config) {
+  return config.environment.name.starts_with("atari/") ? 4 : 1;
 }
 
 std::unique_ptr<Environment> EnvironmentOf(const RunConfig& config, std::uint64_t index) {
@@ -30,7 +37,7 @@ std::unique_ptr<Learner> LearnerOf(const RunConfig& config, ThreadPool& pool) {
   return std::make_unique<CpuLearner>(spec, pool);
 }
 
-TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool) {
+TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool) try {
   TrainerParts parts;
   parts.make_environment = [config](std::uint64_t index) { return EnvironmentOf(config, index); };
   parts.learner = LearnerOf(config, pool);
@@ -38,6 +45,33 @@ TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool) {
   parts.experience = MakeExperience(config, EnvironmentOf(config, 0)->spec());
   parts.environment_threads = ThreadsOf(config);
   return parts;
+} catch (const std::bad_alloc&) {
+  throw Error(ErrorKind::kResources,
+              "the system gives no memory for this run (is there a limit, `ulimit -v`?): it " +
+                  DescribePlan(PlanOf(config), {}) + "; lower replay.capacity_transitions");
+}
+
+ResourcePlan PlanOf(const RunConfig& config) {
+  const EnvironmentSpec spec = EnvironmentOf(config, 0)->spec();
+  return PlanResources(config, spec, LearnerSpecFrom(config, spec), FramesPerStepOf(config));
+}
+
+AvailableResources ResourcesFor(const RunFolder& folder) {
+  const MemoryInfo memory = ReadMemoryInfo();
+  AvailableResources available{
+      .memory = static_cast<std::uint64_t>(memory.available_bytes),
+      .memory_source = memory.limit_bytes ? "to its control group" : "on this machine",
+      .folder = folder.path().string()};
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(folder.path(), error);
+  if (error) return available;
+  available.disk = space.available;
+  for (const auto& file : std::filesystem::directory_iterator(folder.checkpoints(), error)) {
+    std::error_code gone;
+    const std::uintmax_t bytes = file.file_size(gone);
+    if (!gone) available.disk += bytes;
+  }
+  return available;
 }
 
 SavedRun OpenRun(const RunFolder& folder) {

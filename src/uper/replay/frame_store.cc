@@ -135,14 +135,13 @@ FrameStore::State FrameStore::GetState(std::uint64_t first, std::uint64_t next) 
 void FrameStore::CheckState(const State& state, std::uint64_t first, std::uint64_t next) const {
   const std::uint64_t frames = state.next_frame - state.first_frame;
   const std::uint64_t expected = std::min<std::uint64_t>(state.next_frame, frame_capacity());
-  const bool fits = state.first_id == first && state.next_id == next && first <= next &&
-                    next - first <= capacity() && state.first_valid_id <= first &&
-                    frames == expected &&
-                    state.frames.size() == (state.in_place ? 0 : frames * options_.frame_bytes) &&
-                    state.stacks.size() == (next - first) * stacks_width() &&
-                    std::all_of(state.stacks.begin(), state.stacks.end(), [&](std::uint32_t slot) {
-                      return slot == kZeroSlot || slot < frames;
-                    });
+  const bool fits =
+      state.first_id == first && state.next_id == next && first <= next &&
+      next - first <= capacity() && state.first_valid_id <= first && frames == expected &&
+      state.frames.size() == (state.in_place ? 0 : frames * options_.frame_bytes) &&
+      state.stacks.size() == (next - first) * stacks_width() &&
+      std::all_of(state.stacks.begin(), state.stacks.end(),
+                  [&](std::uint32_t slot) { return slot == kZeroSlot || slot < frames; });
   if (!fits) throw Error(ErrorKind::kCorrupt, "stored frames do not match the replay buffer");
 }
 

@@ -68,10 +68,10 @@ class Actors {
  private:
   std::vector<Actor> actors_;
   ThreadPool pool_;
-  std::vector<float> q_;                           // [actor, action]
-  std::vector<std::uint8_t> greedy_;               // [actor]
+  std::vector<float> q_;                              // [actor, action]
+  std::vector<std::uint8_t> greedy_;                  // [actor]
   std::vector<std::vector<std::byte>> saved_states_;  // kept for Save: tensors are views
-  BackgroundTask background_;                      // last: it ends before what it works on
+  BackgroundTask background_;                         // last: it ends before what it works on
 };
 
 }  // namespace uper

@@ -207,9 +207,8 @@ void CheckpointStore::Prepare(const CheckpointContent& content, PreparedSave& sa
   save.info = content.info;
   save.document = content.document.dump();
   save.sync_outside = content.sync_outside;
-  std::erase_if(save.tensors, [&](const auto& entry) {
-    return !content.tensors.contains(entry.first);
-  });
+  std::erase_if(save.tensors,
+                [&](const auto& entry) { return !content.tensors.contains(entry.first); });
   for (const auto& [name, tensors] : content.tensors) {
     UPER_CHECK(IsPartName(name), "tensor file '" + name + "'");
     EncodeSafetensors(tensors, save.tensors[name]);
@@ -266,9 +265,9 @@ SaveOutcome CheckpointStore::WriteAhead(const std::map<std::string, RecordStream
 // those before) will take. A disk that does not say counts as empty.
 std::optional<SaveOutcome> CheckpointStore::LackOfSpace(std::uint64_t plain_bytes,
                                                         std::uint64_t record_bytes) const {
-  const double share = raw_bytes_ == 0 ? 1
-                                       : static_cast<double>(compressed_bytes_) /
-                                             static_cast<double>(raw_bytes_);
+  const double share =
+      raw_bytes_ == 0 ? 1
+                      : static_cast<double>(compressed_bytes_) / static_cast<double>(raw_bytes_);
   const double needed =
       static_cast<double>(plain_bytes) + share * static_cast<double>(record_bytes);
   std::uint64_t free = 0;

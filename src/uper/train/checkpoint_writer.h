@@ -59,6 +59,9 @@ class CheckpointWriter {
   // Ends what is under way, and what was requested.
   std::optional<SaveReport> Finish();
 
+  // Ends what is under way and begins nothing.
+  void Await() { task_.Wait(); }
+
   const SaveTimes& times() const { return times_; }
 
  private:

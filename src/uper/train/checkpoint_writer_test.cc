@@ -35,8 +35,10 @@ class CheckpointWriterTest : public testing::Test {
 
   // Steps until the writer has nothing to say and nothing to do.
   void WriteEverythingAhead() {
-    for (int i = 0; i < 2000; ++i) EXPECT_FALSE(writer_.Advance());
-    EXPECT_FALSE(writer_.Finish());
+    for (int i = 0; i < 2000; ++i) {
+      EXPECT_FALSE(writer_.Advance());
+      EXPECT_FALSE(writer_.Finish());
+    }
   }
 
   // The newest checkpoint on the disk is that of this step, to the last byte.
@@ -129,18 +131,17 @@ TEST_F(CheckpointWriterTest, TooLittleSpaceIsNoticedBeforeAnythingIsWritten) {
 
 TEST_F(CheckpointWriterTest, WhatMustBeDurableOutsideComesFirst) {
   std::vector<std::string> paths;
-  CheckpointWriter writer(
-      CheckpointStore(kExampleFolder, kExampleOptions, files_),
-      {.content =
-           [&] {
-             CheckpointContent content = CountedContent();
-             content.sync_outside = [&] {
-               paths = files_.Paths();
-               return std::string("the log is lost");
-             };
-             return content;
-           },
-       .streams = [this] { return CountedStreams(); }});
+  CheckpointWriter writer(CheckpointStore(kExampleFolder, kExampleOptions, files_),
+                          {.content =
+                               [&] {
+                                 CheckpointContent content = CountedContent();
+                                 content.sync_outside = [&] {
+                                   paths = files_.Paths();
+                                   return std::string("the log is lost");
+                                 };
+                                 return content;
+                               },
+                           .streams = [this] { return CountedStreams(); }});
   writer.Load();
   writer.Request();
   const std::optional<SaveReport> report = writer.Finish();

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "uper/base/random.h"
-#include "uper/train/observation_stack.h"
+#include "uper/train/agent_view.h"
 #include "uper/train/policy.h"
 
 namespace uper {
@@ -16,7 +16,7 @@ double EvaluationResult::mean_return() const {
 EvaluationResult Evaluate(Learner& learner, Environment& environment,
                           const EvaluationOptions& options, const StopFlag& stop) {
   RandomStream exploration(options.seed, "evaluation exploration", options.index);
-  ObservationStack seen(environment.spec());
+  AgentView seen(environment.spec());
   std::vector<float> q(environment.spec().actions);
   const auto choose = [&] {
     if (const auto action = RandomAction(q.size(), options.epsilon, exploration)) return *action;

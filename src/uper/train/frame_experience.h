@@ -78,8 +78,8 @@ class FrameExperience final : public Experience {
 
   std::size_t depth_;
   FrameReplay replay_;
-  std::vector<Player> players_;     // [environment]
-  std::vector<std::byte> current_;  // [environment, depth, frame]
+  std::vector<Player> players_;      // [environment]
+  std::vector<std::byte> current_;   // [environment, depth, frame]
   std::vector<std::uint8_t> noisy_;  // by slot
   // Kept for Save: tensors are views.
   mutable SelectorState saved_selector_;

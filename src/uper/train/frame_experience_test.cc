@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
+#include "uper/train/agent_view.h"
+#include "uper/train/checkpoint_store.h"
 #include "uper/train/fault_file_system.h"
 #include "uper/train/make_experience.h"
-#include "uper/train/observation_stack.h"
 #include "uper/train/stack_test_support.h"
 
 namespace uper {
@@ -100,7 +102,7 @@ class Game {
 
   void Play(FrameExperience& experience) {
     for (std::size_t i = 0; i < kEnvironments; ++i) {
-      ObservationStack& seen = seen_[i];
+      AgentView& seen = seen_[i];
       if (in_episode_[i] == 0) {
         environments_[i]->Reset(seen.next());
         seen.Start();
@@ -140,7 +142,7 @@ class Game {
   Bytes Seen(std::size_t i) const { return {seen_[i].bytes().begin(), seen_[i].bytes().end()}; }
 
   std::vector<std::unique_ptr<StaticEnvironment>> environments_;
-  std::vector<ObservationStack> seen_;
+  std::vector<AgentView> seen_;
   std::vector<int> in_episode_;
   RandomStream policy_{1, "frame experience test"};
 };

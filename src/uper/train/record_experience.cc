@@ -43,11 +43,11 @@ void RecordExperience::Start(std::size_t environment, std::span<const std::byte>
 void RecordExperience::Step(std::size_t environment, const ExperienceStep& step,
                             std::span<const std::byte> observation) {
   std::copy(observation.begin(), observation.end(), SeenBy(environment).begin());
-  pending_[environment].Step(
-      step, {observation.begin(), observation.end()},
-      [this](const Transition<Observation>& transition, bool noisy) {
-        noisy_[replay_.buffer().SlotOf(replay_.Add(transition))] = noisy ? 1 : 0;
-      });
+  pending_[environment].Step(step, {observation.begin(), observation.end()},
+                             [this](const Transition<Observation>& transition, bool noisy) {
+                               noisy_[replay_.buffer().SlotOf(replay_.Add(transition))] =
+                                   noisy ? 1 : 0;
+                             });
 }
 
 std::size_t RecordExperience::record_bytes() const {

@@ -29,12 +29,19 @@ std::uint64_t LearnerBytes(const LearnerSpec& learner) {
   return sizeof(float) * (5 * ParametersOf(learner) + learner.batch * sample);
 }
 
-// A configuration whose memory is as large as this run can fill it.
-RunConfig Filled(RunConfig config) {
-  // A step takes one frame at least.
-  config.replay.capacity_transitions =
-      std::min(config.replay.capacity_transitions, config.frames + config.environments);
+// A configuration whose memory is no larger than what the run will put into it.
+RunConfig Filled(RunConfig config, int frames_per_step) {
+  config.replay.capacity_transitions = std::min(
+      config.replay.capacity_transitions, config.frames / frames_per_step + config.environments);
   return config;
+}
+
+// Transitions of which a kept checkpoint still has the records: those in memory two saves ago and
+// all since.
+std::uint64_t TransitionsOnDisk(const RunConfig& filled, int frames_per_step) {
+  const std::int64_t since = 2 * filled.checkpoint_every_frames / frames_per_step;
+  return std::min(filled.replay.capacity_transitions + since,
+                  filled.frames / frames_per_step + filled.environments);
 }
 
 std::string Gibibytes(std::uint64_t bytes) {
@@ -51,33 +58,35 @@ std::string MemoryText(const ResourcePlan& plan) {
 
 std::string DiskText(const ResourcePlan& plan) {
   return "up to " + Gibibytes(plan.disk()) + " of disk (records before compression " +
-         Gibibytes(plan.records) + ", 3 checkpoints of " + Gibibytes(plan.checkpoint) + ")";
+         Gibibytes(plan.records) + ", 3 checkpoints of " +
+         Gibibytes(plan.checkpoint + plan.unfinished) + ")";
 }
 
 }  // namespace
 
 ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& environment,
-                           const LearnerSpec& learner) {
-  const RunConfig filled = Filled(config);
+                           const LearnerSpec& learner, int frames_per_step) {
+  const RunConfig filled = Filled(config, frames_per_step);
+  const std::uint64_t on_disk = TransitionsOnDisk(filled, frames_per_step);
   const auto transitions = static_cast<std::uint64_t>(filled.replay.capacity_transitions);
   ResourcePlan plan;
   if (environment.stack > 1) {
     const FrameExperienceOptions options = FrameExperienceFrom(filled, environment);
     plan.replay = FrameExperience::MemoryBytes(options);
-    plan.records = transitions * FrameExperience::RecordBytes(options) +
-                   options.FrameStore().ActualFrameCapacity() * options.frame_bytes;
+    const std::uint64_t frames = on_disk - transitions + options.FrameStore().ActualFrameCapacity();
+    plan.records = on_disk * FrameExperience::RecordBytes(options) + frames * options.frame_bytes;
   } else {
     const RecordExperienceOptions options = RecordExperienceFrom(filled, environment);
     plan.replay = RecordExperience::MemoryBytes(options);
-    plan.records = transitions * RecordExperience::RecordBytes(options);
+    plan.records = on_disk * RecordExperience::RecordBytes(options);
   }
   // Parameters and target, two moments; a priority a transition.
-  plan.checkpoint =
-      4 * sizeof(float) * ParametersOf(learner) + transitions * sizeof(float);
+  plan.checkpoint = 4 * sizeof(float) * ParametersOf(learner) + transitions * sizeof(float);
   plan.learner = LearnerBytes(learner);
-  // The numbers, the priorities once more, and a segment of records as it is and compressed.
-  plan.saving = plan.checkpoint + transitions * sizeof(float) +
-                2 * std::min(plan.records, CheckpointStoreOptions{}.segment_bytes);
+  plan.unfinished = std::min(plan.records, CheckpointStoreOptions{}.segment_bytes);
+  // The numbers, the priorities once more, a segment that is being written as it is and compressed,
+  // and one that is not complete.
+  plan.saving = plan.checkpoint + transitions * sizeof(float) + 3 * plan.unfinished;
   plan.program = kProgramBytes;
   return plan;
 }
@@ -94,11 +103,11 @@ std::string DescribePlan(const ResourcePlan& plan, const AvailableResources& ava
 
 void CheckPlan(const ResourcePlan& plan, const AvailableResources& available) {
   if (available.memory > 0 && plan.memory() > available.memory) {
-    throw Error(ErrorKind::kResources,
-                "not enough memory: the run needs " + MemoryText(plan) + ", " +
-                    Gibibytes(available.memory) + " are available " + available.memory_source +
-                    "; lower replay.capacity_transitions (now " + Gibibytes(plan.replay) +
-                    ") or free memory");
+    throw Error(ErrorKind::kResources, "not enough memory: the run needs " + MemoryText(plan) +
+                                           ", " + Gibibytes(available.memory) + " are available " +
+                                           available.memory_source +
+                                           "; lower replay.capacity_transitions (now " +
+                                           Gibibytes(plan.replay) + ") or free memory");
   }
   if (available.disk > 0 && plan.disk() > available.disk) {
     throw Error(ErrorKind::kResources,

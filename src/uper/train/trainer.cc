@@ -94,6 +94,17 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
 }
 
 bool Trainer::Run(const StopFlag& stop) {
+  try {
+    const bool complete = TrainUntil(stop);
+    FinishSaving();
+    return complete && frames_ >= config_.frames;
+  } catch (...) {
+    writer_.Await();  // a save from before the failure is good
+    throw;
+  }
+}
+
+bool Trainer::TrainUntil(const StopFlag& stop) {
   bool complete = FinishFrame(stop);  // what an interruption left undone, or the first evaluation
   while (complete && frames_ < config_.frames && !stop) {
     PlayRound();
@@ -105,16 +116,7 @@ bool Trainer::Run(const StopFlag& stop) {
     ReportProgress(nullptr);
   }
   RunUpdates();
-  FinishSaving();
-  if (saved_frames_ != frames_) {
-    throw Error(ErrorKind::kResources,
-                "the run stands at frame " + std::to_string(frames_) +
-                    " and could not be saved (see above); " +
-                    (saved_frames_ < 0 ? "nothing was saved yet"
-                                       : "frame " + std::to_string(saved_frames_) + " is") +
-                    "; make room and run the same command to go on from there");
-  }
-  return complete && frames_ >= config_.frames;
+  return complete;
 }
 
 Trainer::Due Trainer::DueNow() const {
@@ -333,7 +335,7 @@ void Trainer::AdvanceSaving() {
   if (const std::optional<SaveReport> report = writer_.Advance()) ReportSave(*report);
 }
 
-// Everything is on the disk afterwards, if the disk lets it.
+// Everything is on the disk afterwards. Throws Error(kResources) if the disk does not let it.
 void Trainer::FinishSaving() {
   const Stopwatch watch(times_.saving);
   const auto start = Clock::now();
@@ -343,6 +345,13 @@ void Trainer::FinishSaving() {
     if (const std::optional<SaveReport> report = writer_.Finish()) ReportSave(*report);
   }
   final_save_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
+  if (saved_frames_ == frames_) return;
+  throw Error(ErrorKind::kResources,
+              "the run stands at frame " + std::to_string(frames_) +
+                  " and could not be saved (see above); " +
+                  (saved_frames_ < 0 ? "nothing was saved yet"
+                                     : "frame " + std::to_string(saved_frames_) + " is") +
+                  "; make room and run the same command to go on from there");
 }
 
 void Trainer::ReportSave(const SaveReport& report) {

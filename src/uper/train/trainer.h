@@ -94,6 +94,8 @@ class Trainer {
   };
   enum class Update { kLearn, kCopyTarget };
 
+  // False if `stop` came in the middle of something that has to be repeated.
+  bool TrainUntil(const StopFlag& stop);
   void PlayRound();
   void StoreRound();
   void StoreStep(std::size_t index);

@@ -69,10 +69,9 @@ class TrainerResumeTest : public FolderTest {
     InitializeLearner(config, *parts.learner);
     parts.experience = MakeExperience(config, spec);
     parts.environment_threads = ways.threads;
-    Trainer trainer(config, folder, std::move(parts),
-                    {.progress = {}, .warn = [](const std::string& message) {
-                       ADD_FAILURE() << message;
-                     }});
+    Trainer trainer(
+        config, folder, std::move(parts),
+        {.progress = {}, .warn = [](const std::string& message) { ADD_FAILURE() << message; }});
     return trainer.Run(stop);
   }
 
@@ -82,19 +81,21 @@ class TrainerResumeTest : public FolderTest {
 };
 
 TEST_F(TrainerResumeTest, InterruptedAtAnyStepItEndsTheSame) {
-  for (const int stack : {1, 3}) {
-    for (const int environments : {1, 3}) {
-      const RunConfig config = StackConfig(environments);
-      const std::string whole = "whole" + std::to_string(10 * stack + environments);
-      ASSERT_TRUE(Train(whole, config, {.stack = stack}));
-      const auto expected = Result(whole);
-      for (int step = 0; step < 196; step += 13 * kStride) {
-        const std::string part = whole + "_" + std::to_string(step);
-        const bool overlap = step % 2 == 0;
-        EXPECT_FALSE(Train(part, config, {.overlap = overlap, .stack = stack}, step));
-        EXPECT_TRUE(Train(part, config, {.overlap = !overlap, .stack = stack}));
-        EXPECT_EQ(Result(part), expected) << "interrupted at step " << step;
-      }
+  struct Case {
+    int stack;
+    int environments;
+  };
+  for (const auto& [stack, environments] : {Case{3, 1}, Case{3, 3}, Case{1, 2}}) {
+    const RunConfig config = StackConfig(environments);
+    const std::string whole = "whole" + std::to_string(10 * stack + environments);
+    ASSERT_TRUE(Train(whole, config, {.stack = stack}));
+    const auto expected = Result(whole);
+    for (int step = 0; step < 196; step += 19 * kStride) {
+      const std::string part = whole + "_" + std::to_string(step);
+      const bool overlap = step % 2 == 0;
+      EXPECT_FALSE(Train(part, config, {.overlap = overlap, .stack = stack}, step));
+      EXPECT_TRUE(Train(part, config, {.overlap = !overlap, .stack = stack}));
+      EXPECT_EQ(Result(part), expected) << "interrupted at step " << step;
     }
   }
 }
@@ -110,8 +111,8 @@ TEST_F(TrainerResumeTest, OverlapAndThreadsChangeNothing) {
          {Ways{.threads = 3}, Ways{.overlap = true}, Ways{.threads = 3, .overlap = true}}) {
       const std::string name = plain + "_" + std::to_string(number++);
       ASSERT_TRUE(Train(name, config, ways));
-      EXPECT_EQ(Result(name), expected) << "threads " << ways.threads << " overlap "
-                                        << ways.overlap;
+      EXPECT_EQ(Result(name), expected)
+          << "threads " << ways.threads << " overlap " << ways.overlap;
     }
   }
 }

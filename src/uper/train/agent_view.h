@@ -11,9 +11,9 @@ namespace uper {
 // What an agent sees that plays without a memory (evaluation, rollout): the newest spec().stack
 // observations as [stack, observation], oldest first, zeros behind while an episode is younger.
 // The same bytes as FrameExperience::current(). Not thread-safe.
-class ObservationStack {
+class AgentView {
  public:
-  explicit ObservationStack(const EnvironmentSpec& spec);
+  explicit AgentView(const EnvironmentSpec& spec);
 
   // Where the environment writes its next observation; then Start() if it was the first of an
   // episode, else Push().
