@@ -70,6 +70,16 @@ def test_bench_train(uper, tmp_path, agent):
     assert not list(tmp_path.iterdir()), "the run folder is removed"
 
 
+def test_bench_train_measures_saving_with_a_filled_memory(uper, tmp_path):
+    measured = run_json(uper, "bench", "train", "--agent", "dqn", "--frames", 300, "--replay-transitions",
+                        2000, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)})
+    saving = measured["saving"]
+    assert saving["replay_transitions"] == 2000 and saving["saves"] >= 5
+    assert 0 < saving["save_pause_mean_seconds"] <= saving["pause_longest_seconds"]
+    assert 0 < saving["stop_to_saved_seconds"] and 0 < saving["restore_seconds"]
+    assert not list(tmp_path.iterdir()), "the run folder is removed"
+
+
 def test_bench_train_takes_settings(uper):
     measured = run_json(uper, "bench", "train", "--agent", "dqn", "--frames", 200, "--set",
                         "replay.minimum_transitions=150", "--set", "replay.batch_size=5")
@@ -89,6 +99,7 @@ def test_bench_train_takes_settings(uper):
         (["train", "--env", "minatar/brekout"], 2, ["did you mean 'minatar/breakout'"]),
         (["train", "--set", "replay.batchsize=3"], 2, ["replay.batch_size"]),
         (["train", "--frames", "0"], 2, ["--frames"]),
+        (["train", "--replay-transitions", "9999999"], 2, ["replay.capacity_transitions"]),
     ],
 )
 def test_bad_input(uper, tmp_path, arguments, code, words):

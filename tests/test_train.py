@@ -260,6 +260,47 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_training_goes_on(tmp_path):
     assert train(folder).returncode == 0
 
 
+@pytest.fixture(scope="module")
+def three_games(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("three") / "run"
+    result = train(folder, environments=3, threads=1)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+@pytest.mark.parametrize("threads, overlap", [(1, "true"), (2, "false"), (2, "true")])
+def test_overlap_and_threads_change_nothing(unbroken, three_games, tmp_path, threads, overlap):
+    for environments, expected in ((1, unbroken), (3, three_games)):
+        folder = tmp_path / str(environments)
+        assert train(folder, environments=environments, threads=threads,
+                     overlap_updates=overlap).returncode == 0
+        same_result(expected, folder)
+
+
+def test_three_games_killed_at_random_moments_end_the_same(three_games, run_seconds, tmp_path):
+    options = {"environments": 3, "overlap_updates": "true"}
+    assert kill_and_resume(tmp_path / "run", 6, run_seconds, random.Random(2), **options) > 0
+    same_result(three_games, tmp_path / "run")
+
+
+def test_too_little_memory_is_found_out_before_the_start(tmp_path):
+    folder = tmp_path / "run"
+    result = train(folder, **{"frames": 4_000_000_000, "replay.capacity_transitions": 4_000_000_000})
+    assert result.returncode == 4
+    assert "GiB of memory" in result.stderr and "replay.capacity_transitions" in result.stderr
+    assert not (folder / "config.toml").exists()
+
+
+def test_memory_that_is_not_given_is_no_crash(tmp_path):
+    def little_memory():
+        resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))
+
+    words = command(tmp_path / "run", **{"replay.capacity_transitions": 2_000_000})
+    result = subprocess.run(words, capture_output=True, text=True, preexec_fn=little_memory)
+    assert result.returncode == 4, result.stderr
+    assert "lower replay.capacity_transitions" in result.stderr
+
+
 @pytest.mark.parametrize(
     "words, code, expected",
     [

@@ -262,6 +262,10 @@ void AddBenchTrain(CLI::App& bench, const StopFlag& stop, Command& chosen) {
       ->check(CLI::Range(1, 1024));
   AddSettings(command, options->assignments, "key=value: any key of the configuration");
   command->add_flag("--json", options->json, kJsonHelp);
+  command
+      ->add_option("--replay-transitions", options->replay_transitions,
+                   "Transitions in memory before; then saving is measured too")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32));
   command->footer("Example: uper bench train --env minatar/breakout --agent dqn");
   command->callback([options, &stop, &chosen] {
     chosen = [options, &stop] { return BenchTrain(*options, stop); };

@@ -125,6 +125,7 @@ struct BenchTrainOptions {
   std::string env = "minatar/breakout";
   std::string agent = "dqn";
   std::int64_t frames = 20'000;
+  std::int64_t replay_transitions = 0;  // in memory before; saving is measured then
   int threads = 0;
   std::vector<std::string> assignments;
   bool json = false;

@@ -28,14 +28,16 @@ std::string ParametersHash(const LoadedCheckpoint& checkpoint) {
   return checksum.Value();
 }
 
-// Transitions, priorities and everything that decides the next draws.
+// Transitions, frames, priorities and everything that decides the next draws.
 std::string ReplayHash(const LoadedCheckpoint& checkpoint) {
   Checksummer checksum;
   AddTensors(checkpoint.Tensors("replay"), checksum);
   const std::string document = checkpoint.document.at("replay").dump();
   checksum.Add(std::as_bytes(std::span(document)));
-  const std::string records = checkpoint.StreamHash("transitions");
-  checksum.Add(std::as_bytes(std::span(records)));
+  for (const auto& [name, stream] : checkpoint.manifest.streams) {
+    const std::string records = checkpoint.StreamHash(name);
+    checksum.Add(std::as_bytes(std::span(records)));
+  }
   return checksum.Value();
 }
 

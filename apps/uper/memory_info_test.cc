@@ -52,6 +52,19 @@ TEST_F(MemoryInfoTest, TheTightestOfNestedGroupsCounts) {
   EXPECT_EQ(memory.available_bytes, 300000 - (250000 - 50000));
 }
 
+TEST_F(MemoryInfoTest, Version1GroupsCountToo) {
+  Write("proc/self/cgroup", "12:cpu,cpuacct:/other\n9:memory:/jobs/mine\n0::/\n");
+  Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_FALSE(ReadMemoryInfo(root_).limit_bytes);
+  Write("sys/fs/cgroup/memory/jobs/mine/memory.limit_in_bytes", "500000\n");
+  Write("sys/fs/cgroup/memory/jobs/mine/memory.usage_in_bytes", "300000\n");
+  Write("sys/fs/cgroup/memory/jobs/mine/memory.stat",
+        "inactive_file 1\ntotal_inactive_file 40000\n");
+  const MemoryInfo memory = ReadMemoryInfo(root_);
+  EXPECT_EQ(memory.limit_bytes, 500000);
+  EXPECT_EQ(memory.available_bytes, 500000 - (300000 - 40000));
+}
+
 TEST_F(MemoryInfoTest, AFullGroupLeavesNothing) {
   Write("sys/fs/cgroup/memory.max", "1000\n");
   Write("sys/fs/cgroup/memory.current", "2000\n");

@@ -1,35 +1,23 @@
 #include "apps/uper/run_setup.h"
 
+#include <new>
+
+#include "apps/uper/memory_info.h"
 #include "uper/base/parallel.h"
 #include "uper/envs/registry.h"
 #include "uper/nn/cpu/cpu_learner.h"
 #include "uper/train/checkpoint_store.h"
-#include "uper/train/experience.h"
+#include "uper/train/make_experience.h"
 #include "uper/train/make_learner.h"
 #include "uper/train/resolve_config.h"
 
 namespace uper {
-namespace {
-
-RecordExperienceOptions ExperienceOptionsOf(const RunConfig& config,
-                                            std::size_t observation_bytes) {
-  const ReplayConfig& replay = config.replay;
-  return {.replay = {.buffer = {.capacity = static_cast<std::size_t>(replay.capacity_transitions),
-                                .selector = replay.selector,
-                                .selection = {.priority_exponent = replay.priority_exponent,
-                                              .uniform_mix = replay.uniform_mix,
-                                              .stratified = replay.stratified},
-                                .largest_priority_decay = replay.largest_priority_decay},
-                     .masks = {.members = static_cast<std::size_t>(config.network.members),
-                               .probability = config.agent.mask_probability}},
-          .observation_bytes = observation_bytes,
-          .n_steps = static_cast<std::size_t>(config.agent.n_steps)};
-}
-
-}  // namespace
-
 int ThreadsOf(const RunConfig& config) {
   return config.threads > 0 ? config.threads : AvailableCores();
+}
+
+int FramesPerStepOf(const RunConfig& config) {
+  return config.environment.name.starts_with("atari/") ? 4 : 1;
 }
 
 std::unique_ptr<Environment> EnvironmentOf(const RunConfig& config, std::uint64_t index) {
@@ -49,15 +37,41 @@ std::unique_ptr<Learner> LearnerOf(const RunConfig& config, ThreadPool& pool) {
   return std::make_unique<CpuLearner>(spec, pool);
 }
 
-TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool) {
+TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool) try {
   TrainerParts parts;
   parts.make_environment = [config](std::uint64_t index) { return EnvironmentOf(config, index); };
   parts.learner = LearnerOf(config, pool);
   InitializeLearner(config, *parts.learner);
-  parts.experience = std::make_unique<RecordExperience>(
-      ExperienceOptionsOf(config, EnvironmentOf(config, 0)->spec().observation_bytes()),
-      static_cast<std::uint64_t>(config.seed));
+  parts.experience = MakeExperience(config, EnvironmentOf(config, 0)->spec());
+  parts.environment_threads = ThreadsOf(config);
   return parts;
+} catch (const std::bad_alloc&) {
+  throw Error(ErrorKind::kResources,
+              "the system gives no memory for this run (is there a limit, `ulimit -v`?): it " +
+                  DescribePlan(PlanOf(config), {}) + "; lower replay.capacity_transitions");
+}
+
+ResourcePlan PlanOf(const RunConfig& config) {
+  const EnvironmentSpec spec = EnvironmentOf(config, 0)->spec();
+  return PlanResources(config, spec, LearnerSpecFrom(config, spec), FramesPerStepOf(config));
+}
+
+AvailableResources ResourcesFor(const RunFolder& folder) {
+  const MemoryInfo memory = ReadMemoryInfo();
+  AvailableResources available{
+      .memory = static_cast<std::uint64_t>(memory.available_bytes),
+      .memory_source = memory.limit_bytes ? "to its control group" : "on this machine",
+      .folder = folder.path().string()};
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(folder.path(), error);
+  if (error) return available;
+  available.disk = space.available;
+  for (const auto& file : std::filesystem::directory_iterator(folder.checkpoints(), error)) {
+    std::error_code gone;
+    const std::uintmax_t bytes = file.file_size(gone);
+    if (!gone) available.disk += bytes;
+  }
+  return available;
 }
 
 SavedRun OpenRun(const RunFolder& folder) {

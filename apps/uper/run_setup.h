@@ -7,6 +7,7 @@
 #include "uper/nn/learner.h"
 #include "uper/train/checkpoint_reader.h"
 #include "uper/train/config.h"
+#include "uper/train/resource_plan.h"
 #include "uper/train/run_folder.h"
 #include "uper/train/trainer.h"
 
@@ -18,13 +19,21 @@ namespace uper {
 // Threads that `threads` of a configuration means: 0 is all cores.
 int ThreadsOf(const RunConfig& config);
 
+// Raw frames of one step of the agent.
+int FramesPerStepOf(const RunConfig& config);
+
 // Throws Error(kResources) if the device that was asked for is not there.
 void CheckDevice(const RunConfig& config);
 
 std::unique_ptr<Environment> EnvironmentOf(const RunConfig& config, std::uint64_t index);
 // Not initialised. The pool must outlive it.
 std::unique_ptr<Learner> LearnerOf(const RunConfig& config, ThreadPool& pool);
+// Throws Error(kResources) if the memory cannot be had.
 TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool);
+
+// What the run will need; what there is for it, here and in its folder.
+ResourcePlan PlanOf(const RunConfig& config);
+AvailableResources ResourcesFor(const RunFolder& folder);
 
 // A trained agent from a run folder: its configuration and its newest checkpoint.
 // Throws Error(kMissingData) if there is no run or nothing was saved yet.

@@ -20,8 +20,6 @@
 namespace uper {
 namespace {
 
-constexpr int kFramesPerStep = 1;  // no environment of this version repeats actions
-
 ConfigInputs InputsFrom(const TrainOptions& options) {
   ConfigInputs inputs;
   if (!options.config_file.empty()) inputs.file = options.config_file;
@@ -116,7 +114,7 @@ void PrintSummary(const RunFolder& folder, bool json) {
 
 int Train(const TrainOptions& options, const StopFlag& stop) {
   RunConfig config = ResolveConfig(InputsFrom(options));
-  FillAutomaticKeys(config, kFramesPerStep);
+  FillAutomaticKeys(config, FramesPerStepOf(config));
   // What cannot work is found out before anything is written.
   CheckDevice(config);
   EnvironmentOf(config, 0);
@@ -124,6 +122,7 @@ int Train(const TrainOptions& options, const StopFlag& stop) {
   CreateWritableFolder(folder.path());
   const RunLock lock(folder.lock());
   if (folder.State() == RunState::kNew) {
+    CheckPlan(PlanOf(config), ResourcesFor(folder));
     WriteRunStart(folder, config, options.command);
   } else {
     const std::optional<RunConfig> continued = Continued(folder, config);
@@ -134,9 +133,11 @@ int Train(const TrainOptions& options, const StopFlag& stop) {
       return kExitDone;
     }
     config = *continued;
+    CheckPlan(PlanOf(config), ResourcesFor(folder));
   }
-  ThreadPool pool(ThreadsOf(config));
   TrainDisplay display;
+  display.Warn("the run " + DescribePlan(PlanOf(config), ResourcesFor(folder)));
+  ThreadPool pool(ThreadsOf(config));
   Trainer trainer(config, folder, PartsOf(config, pool),
                   {.progress = [&](const TrainingProgress& progress) { display.Show(progress); },
                    .warn = [&](const std::string& message) { display.Warn(message); }});

@@ -135,14 +135,21 @@ FrameStore::State FrameStore::GetState(std::uint64_t first, std::uint64_t next) 
 void FrameStore::CheckState(const State& state, std::uint64_t first, std::uint64_t next) const {
   const std::uint64_t frames = state.next_frame - state.first_frame;
   const std::uint64_t expected = std::min<std::uint64_t>(state.next_frame, frame_capacity());
-  const bool fits = state.first_id == first && state.next_id == next && first <= next &&
-                    next - first <= capacity() && state.first_valid_id <= first &&
-                    frames == expected && state.frames.size() == frames * options_.frame_bytes &&
-                    state.stacks.size() == (next - first) * stacks_width() &&
-                    std::all_of(state.stacks.begin(), state.stacks.end(), [&](std::uint32_t slot) {
-                      return slot == kZeroSlot || slot < frames;
-                    });
+  const bool fits =
+      state.first_id == first && state.next_id == next && first <= next &&
+      next - first <= capacity() && state.first_valid_id <= first && frames == expected &&
+      state.frames.size() == (state.in_place ? 0 : frames * options_.frame_bytes) &&
+      state.stacks.size() == (next - first) * stacks_width() &&
+      std::all_of(state.stacks.begin(), state.stacks.end(),
+                  [&](std::uint32_t slot) { return slot == kZeroSlot || slot < frames; });
   if (!fits) throw Error(ErrorKind::kCorrupt, "stored frames do not match the replay buffer");
+}
+
+void FrameStore::RestoreFrames(std::uint64_t first, std::span<const std::uint8_t> pixels) {
+  UPER_CHECK(pixels.size() % options_.frame_bytes == 0, "frames come whole");
+  for (; !pixels.empty(); pixels = pixels.subspan(options_.frame_bytes)) {
+    std::memcpy(FrameAt(first++ % frame_capacity()), pixels.data(), options_.frame_bytes);
+  }
 }
 
 void FrameStore::SetState(const State& state, std::uint64_t first, std::uint64_t next) {
@@ -150,11 +157,7 @@ void FrameStore::SetState(const State& state, std::uint64_t first, std::uint64_t
   next_frame_ = state.next_frame;
   next_id_ = state.next_id;
   first_valid_id_ = state.first_valid_id;
-  const std::uint8_t* pixels = state.frames.data();
-  for (std::uint64_t frame = first_frame(); frame < next_frame_; ++frame) {
-    std::memcpy(FrameAt(frame % frame_capacity()), pixels, options_.frame_bytes);
-    pixels += options_.frame_bytes;
-  }
+  RestoreFrames(state.first_frame, state.frames);
   // Users need not be saved: they follow from the stacks. Those of evicted transitions no longer
   // matter, because first_valid_id is already beyond them.
   std::fill(last_user_.begin(), last_user_.end(), 0);

@@ -28,6 +28,7 @@ struct FrameStoreState {
   std::uint64_t next_id = 0;
   std::uint64_t first_frame = 0;      // of `frames`
   std::vector<std::uint8_t> frames;   // [first_frame, next_frame)
+  bool in_place = false;              // RestoreFrames put them back already; `frames` is empty
   std::uint64_t first_id = 0;         // of `stacks`
   std::vector<std::uint32_t> stacks;  // slots of the frames of [first_id, next_id)
 };
@@ -77,6 +78,9 @@ class FrameStore {
 
   // All frames, and the stacks of the ids in [first, next).
   State GetState(std::uint64_t first, std::uint64_t next) const;
+  // Puts frames first, first + 1, ... back without a second copy of all: all of them, piece by
+  // piece, then SetState with a state that is `in_place`. REQUIRES: whole frames.
+  void RestoreFrames(std::uint64_t first, std::span<const std::uint8_t> pixels);
   // Throws Error(kCorrupt) and changes nothing if the state does not fit.
   void SetState(const State& state, std::uint64_t first, std::uint64_t next);
   // Throws Error(kInternal) with the reason if an invariant is broken. O(capacity).

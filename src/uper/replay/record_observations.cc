@@ -36,7 +36,7 @@ RecordObservations::State RecordObservations::GetState(std::uint64_t first,
 
 void RecordObservations::SetState(const State& state, std::uint64_t first, std::uint64_t next) {
   if (state.first_id != first || next < first || next - first > capacity() ||
-      state.rows.size() != (next - first) * records_.record_bytes()) {
+      state.rows.size() != (state.in_place ? 0 : (next - first) * records_.record_bytes())) {
     throw Error(ErrorKind::kCorrupt, "stored observations do not match the replay buffer");
   }
   records_.CopyIn(first, state.rows);

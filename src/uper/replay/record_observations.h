@@ -12,6 +12,7 @@ namespace uper {
 struct RecordObservationsState {
   std::uint64_t first_id = 0;
   std::vector<std::byte> rows;  // s_tm1 and s_t of each id, in order of ids
+  bool in_place = false;        // RestoreRows put them back already; `rows` is empty
 };
 
 // Observations of transitions as plain bytes, s_tm1 and s_t both stored whole: right for vectors
@@ -37,6 +38,11 @@ class RecordObservations {
 
   // Of the ids in [first, next).
   State GetState(std::uint64_t first, std::uint64_t next) const;
+  // Puts the rows of first, first + 1, ... back without a second copy of all: all of them, piece by
+  // piece, then SetState with a state that is `in_place`. REQUIRES: whole rows.
+  void RestoreRows(std::uint64_t first, std::span<const std::byte> rows) {
+    records_.CopyIn(first, rows);
+  }
   // Throws Error(kCorrupt) and changes nothing if the rows are not those of [first, next).
   void SetState(const State& state, std::uint64_t first, std::uint64_t next);
   void CheckValid() const {}

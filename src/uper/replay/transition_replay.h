@@ -64,6 +64,8 @@ class TransitionReplay {
   const ReplayBuffer& buffer() const { return buffer_; }
   const Observations& observations() const { return observations_; }
   const MaskStore& masks() const { return masks_; }
+  // For putting observations back piece by piece before SetState: see State::observations.in_place.
+  Observations& observations_to_restore() { return observations_; }
   std::size_t size() const { return buffer_.size(); }
   std::size_t observation_bytes() const { return observations_.observation_bytes(); }
   ReplayBatch MakeBatch(std::size_t batch) const { return {batch, observation_bytes()}; }
@@ -87,6 +89,9 @@ class TransitionReplay {
   void Sample(const WeightOptions& options, const BatchView& out);
   // One transition by id, as entry `row` of the view. REQUIRES: buffer().Contains(id).
   void Gather(std::uint64_t id, std::size_t row, const BatchView& out) const;
+
+  // What is stored beside the observations. REQUIRES: buffer().Contains(id).
+  StepColumns Columns(std::uint64_t id) const { return columns_.Get(id); }
 
   UpdateCounts SetPriorities(std::span<const std::uint64_t> ids,
                              std::span<const double> priorities) {

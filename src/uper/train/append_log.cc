@@ -120,9 +120,9 @@ bool AppendLog::WritePending() {
   return true;
 }
 
-void AppendLog::Sync() {
-  WritePending();
-  if (fsync(descriptor_) != 0) Warn(std::string("cannot be saved (") + strerror(errno) + ")");
+std::string AppendLog::Sync() const {
+  if (fsync(descriptor_) == 0) return "";
+  return path_.string() + " cannot be saved (" + strerror(errno) + ")";
 }
 
 void AppendLog::Warn(const std::string& problem) { warn_(path_.string() + " " + problem); }

@@ -58,9 +58,9 @@ class AppendLog {
 
   // Hands the record to the system, so that it survives the process.
   void Append(std::string_view record);
-  // Makes what was appended survive the machine too: call it before position() goes into a
-  // checkpoint.
-  void Sync();
+  // Makes what was appended survive the machine too: has to be done before a checkpoint with
+  // position() counts. Returns what went wrong, or "". May be called from any thread.
+  std::string Sync() const;
   const LogPosition& position() const { return position_; }
 
  private:

@@ -36,6 +36,9 @@ struct CheckpointContent {
   std::map<std::string, TensorMap> tensors;
   // "transitions", "frames". Names are of a-z and _.
   std::map<std::string, RecordStream> streams;
+  // Makes durable what the document refers to outside the folder (logs), before the checkpoint
+  // counts; returns what went wrong, or "". May run on another thread, later. May be empty.
+  std::function<std::string()> sync_outside;
 };
 
 }  // namespace uper

@@ -52,6 +52,8 @@ struct CheckpointStore::PublishJob {
                    ManifestSegment* entry) {
     const std::vector<std::byte> frame =
         CompressSegment(segment.raw, store.options_.compression_level);
+    store.raw_bytes_ += segment.raw.size();
+    store.compressed_bytes_ += frame.size();
     entry->begin = segment.begin;
     entry->end = segment.end;
     return Write(SegmentName(stream, segment.begin, segment.end, store.next_number_), frame,
@@ -115,6 +117,7 @@ LoadResult CheckpointStore::Load() {
   const std::vector<std::string> names = ListCheckpoints(files_, folder_);
   kept_.clear();
   stored_.clear();
+  ahead_.clear();
   for (const std::string& name : names) {
     next_number_ = std::max(next_number_, NumberInName(name).value_or(0) + 1);
   }
@@ -194,41 +197,99 @@ PreparedSave::Stream CheckpointStore::PrepareStream(const std::string& name,
 }
 
 PreparedSave CheckpointStore::Prepare(const CheckpointContent& content) const {
-  UPER_CHECK(loaded_, "Load() comes first");
-  PreparedSave save{.info = content.info, .document = content.document.dump()};
-  for (const auto& [name, tensors] : content.tensors) {
-    UPER_CHECK(IsPartName(name), "tensor file '" + name + "'");
-    save.tensors[name] = EncodeSafetensors(tensors);
-  }
-  for (const auto& [name, stream] : content.streams) {
-    save.streams[name] = PrepareStream(name, stream);
-  }
+  PreparedSave save;
+  Prepare(content, save);
   return save;
 }
 
-SaveOutcome CheckpointStore::WriteAhead(const std::map<std::string, RecordStream>& streams) {
+void CheckpointStore::Prepare(const CheckpointContent& content, PreparedSave& save) const {
   UPER_CHECK(loaded_, "Load() comes first");
-  if (const int error = MakeFolder()) return Failed("create the folder", error);
-  SaveOutcome outcome{.saved = true};
+  save.info = content.info;
+  save.document = content.document.dump();
+  save.sync_outside = content.sync_outside;
+  std::erase_if(save.tensors,
+                [&](const auto& entry) { return !content.tensors.contains(entry.first); });
+  for (const auto& [name, tensors] : content.tensors) {
+    UPER_CHECK(IsPartName(name), "tensor file '" + name + "'");
+    EncodeSafetensors(tensors, save.tensors[name]);
+  }
+  save.streams.clear();
+  for (const auto& [name, stream] : content.streams) {
+    save.streams[name] = PrepareStream(name, stream);
+  }
+}
+
+std::optional<PreparedAhead> CheckpointStore::PrepareAhead(
+    const std::map<std::string, RecordStream>& streams) {
+  UPER_CHECK(loaded_, "Load() comes first");
   for (const auto& [name, stream] : streams) {
     const std::uint64_t grid = GridOf(stream.record_bytes);
-    RecordStream complete = stream;
-    complete.next_id = std::max(stream.first_id, stream.next_id / grid * grid);
-    for (const PreparedSave::Segment& segment : PrepareStream(name, complete).fresh) {
-      PublishJob job{*this};
-      ManifestSegment entry;
-      const int error = job.WriteSegment(name, segment, &entry);
-      if (error != 0) return Failed("write " + name, error);
-      outcome.bytes_written += job.bytes;
-      stored_[name].push_back(entry);
+    std::uint64_t begin = std::max(ahead_[name], stream.first_id);
+    while (begin / grid * grid + grid <= stream.next_id) {
+      const std::uint64_t cell_begin = begin / grid * grid;
+      const std::uint64_t end = cell_begin + grid;
+      if (FindStored(name, cell_begin, begin, end) == nullptr) {
+        std::vector<std::byte> raw((end - begin) * stream.record_bytes);
+        stream.read(begin, end, raw);
+        return PreparedAhead{name, {.begin = begin, .end = end, .raw = std::move(raw)}};
+      }
+      ahead_[name] = begin = end;
     }
   }
-  return outcome;
+  return std::nullopt;
+}
+
+SaveOutcome CheckpointStore::PublishAhead(const PreparedAhead& ahead) {
+  if (const int error = MakeFolder()) return Failed("create the folder", error);
+  if (const auto lack = LackOfSpace(0, ahead.segment.raw.size())) return *lack;
+  PublishJob job{*this};
+  ManifestSegment entry;
+  const int error = job.WriteSegment(ahead.stream, ahead.segment, &entry);
+  if (error != 0) return Failed("write " + ahead.stream, error);
+  stored_[ahead.stream].push_back(entry);
+  ahead_[ahead.stream] = ahead.segment.end;
+  return {.saved = true, .bytes_written = job.bytes};
+}
+
+SaveOutcome CheckpointStore::WriteAhead(const std::map<std::string, RecordStream>& streams) {
+  SaveOutcome total{.saved = true};
+  while (const std::optional<PreparedAhead> ahead = PrepareAhead(streams)) {
+    const SaveOutcome outcome = PublishAhead(*ahead);
+    if (!outcome.saved) return outcome;
+    total.bytes_written += outcome.bytes_written;
+  }
+  return total;
+}
+
+// A failure if the disk has less left than bytes of tensors and records (compressed as well as
+// those before) will take. A disk that does not say counts as empty.
+std::optional<SaveOutcome> CheckpointStore::LackOfSpace(std::uint64_t plain_bytes,
+                                                        std::uint64_t record_bytes) const {
+  const double share =
+      raw_bytes_ == 0 ? 1
+                      : static_cast<double>(compressed_bytes_) / static_cast<double>(raw_bytes_);
+  const double needed =
+      static_cast<double>(plain_bytes) + share * static_cast<double>(record_bytes);
+  std::uint64_t free = 0;
+  if (files_.FreeBytes(folder_, &free) != 0 || static_cast<double>(free) >= needed) return {};
+  return SaveOutcome{.disk_full = true,
+                     .problem = "the save takes about " +
+                                std::to_string(static_cast<std::uint64_t>(needed) >> 20) +
+                                " MiB, the disk of " + folder_.string() + " has " +
+                                std::to_string(free >> 20) + " MiB left"};
 }
 
 SaveOutcome CheckpointStore::Publish(const PreparedSave& save) {
   UPER_CHECK(loaded_, "Load() comes first");
   if (const int error = MakeFolder()) return Failed("create the folder", error);
+  std::uint64_t plain_bytes = save.document.size();
+  std::uint64_t record_bytes = 0;
+  for (const auto& [name, file] : save.tensors) plain_bytes += file.size();
+  for (const auto& [name, stream] : save.streams) {
+    for (const PreparedSave::Segment& segment : stream.fresh) record_bytes += segment.raw.size();
+  }
+  if (const auto lack = LackOfSpace(plain_bytes, record_bytes)) return *lack;
+  const std::string outside = save.sync_outside ? save.sync_outside() : "";
   Manifest manifest{.number = next_number_, .info = save.info};
   for (std::size_t i = 0; i < std::min(kept_.size(), options_.keep - 1); ++i) {
     manifest.previous.push_back(kept_[i].number);
@@ -245,7 +306,10 @@ SaveOutcome CheckpointStore::Publish(const PreparedSave& save) {
   ++next_number_;
   Remember(manifest);
   kept_.insert(kept_.begin(), std::move(manifest));
-  SaveOutcome outcome{.saved = true, .number = kept_.front().number, .bytes_written = job.bytes};
+  SaveOutcome outcome{.saved = true,
+                      .number = kept_.front().number,
+                      .bytes_written = job.bytes,
+                      .problem = outside};
   if (const int sync_error = SyncFolder()) {
     // It is there, but a crash of the machine may undo it: the older ones must stay.
     outcome.problem = Failed("make the checkpoint durable", sync_error).problem;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,6 +41,13 @@ struct PreparedSave {
   std::string document;
   std::map<std::string, std::vector<std::byte>> tensors;  // as files
   std::map<std::string, Stream> streams;
+  std::function<std::string()> sync_outside;
+};
+
+// A segment to be written before the save that needs it.
+struct PreparedAhead {
+  std::string stream;
+  PreparedSave::Segment segment;
 };
 
 // What became of a save.
@@ -65,9 +73,10 @@ struct SaveOutcome {
 // all checkpoints that need them. A save writes the ranges that are new and the unfinished last
 // one.
 //
-// Use: Load() once, then Prepare and Publish (or Save) again and again. Prepare copies what it
-// needs and, with WriteAhead, is the only part that looks at the trainer's memory; Publish may run
-// on another thread, but no other call may come between the two.
+// Use: Load() once, then Prepare and Publish (or Save) again and again, and between two saves
+// PrepareAhead and PublishAhead (or WriteAhead). The Prepare functions copy what they need and are
+// the only ones that look at the trainer's memory; the Publish functions may run on another thread,
+// but no other call may come between the two (checkpoint_writer.h).
 class CheckpointStore {
  public:
   explicit CheckpointStore(std::filesystem::path folder, CheckpointStoreOptions options = {},
@@ -77,13 +86,20 @@ class CheckpointStore {
   // Error(kCorrupt) naming files and reasons if there are checkpoints but none can be loaded.
   LoadResult Load();
 
-  // Writes segments that are complete and not stored yet, so that a later save has less to do.
-  // Optional; a failure is reported and tried again by the next save.
+  // The first segment that is complete and not stored yet, so that a later save has less to do;
+  // nothing if there is none. O(1) when there is none.
+  std::optional<PreparedAhead> PrepareAhead(const std::map<std::string, RecordStream>& streams);
+  // A failure is reported; the segment is prepared again by the next PrepareAhead or Prepare.
+  SaveOutcome PublishAhead(const PreparedAhead& ahead);
+  // Both, for all such segments.
   SaveOutcome WriteAhead(const std::map<std::string, RecordStream>& streams);
 
+  // Into memory that may be that of an earlier save, so that large saves need no new pages.
+  void Prepare(const CheckpointContent& content, PreparedSave& save) const;
   PreparedSave Prepare(const CheckpointContent& content) const;
   // Never throws for what the file system does: see SaveOutcome. If it fails, the files of this
-  // save are removed and the older checkpoints are as they were.
+  // save are removed and the older checkpoints are as they were. A disk whose free space is less
+  // than the save is likely to take counts as full, before anything is written.
   SaveOutcome Publish(const PreparedSave& save);
   SaveOutcome Save(const CheckpointContent& content) { return Publish(Prepare(content)); }
 
@@ -95,6 +111,8 @@ class CheckpointStore {
   const ManifestSegment* FindStored(const std::string& stream, std::uint64_t cell_begin,
                                     std::uint64_t begin, std::uint64_t end) const;
   bool IsThere(const ManifestFile& file) const;
+  std::optional<SaveOutcome> LackOfSpace(std::uint64_t plain_bytes,
+                                         std::uint64_t record_bytes) const;
   int MakeFolder();
   int SyncFolder();
   void Remember(const Manifest& manifest);
@@ -110,6 +128,10 @@ class CheckpointStore {
   std::vector<Manifest> kept_;  // good ones, newest first
   // Segments that may be reused: those of the newest checkpoint, and those written ahead.
   std::map<std::string, std::vector<ManifestSegment>> stored_;
+  std::map<std::string, std::uint64_t> ahead_;  // by stream: records before it are stored
+  // What compression has made of records so far.
+  std::uint64_t raw_bytes_ = 0;
+  std::uint64_t compressed_bytes_ = 0;
 };
 
 }  // namespace uper

@@ -108,6 +108,8 @@ struct RunConfig {
   std::int64_t frames = 200'000'000;
   std::int64_t seed = 1;
   int threads = 0;
+  int environments = 1;
+  bool overlap_updates = false;
   DeviceChoice device = DeviceChoice::kAuto;
   std::int64_t checkpoint_every_frames = 1'000'000;
   std::int64_t log_every_frames = 50'000;

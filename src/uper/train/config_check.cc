@@ -112,6 +112,10 @@ void CheckPeriods(const RunConfig& config) {
 }  // namespace
 
 void CheckConfig(const RunConfig& config) {
+  Require(config.environments <= config.replay.batch_size,
+          "environments (" + std::to_string(config.environments) +
+              ") is above replay.batch_size (" + std::to_string(config.replay.batch_size) +
+              "): lower the first or raise the second");
   config.environment.options.Validate();
   CheckHead(config.agent, config.network);
   CheckPriority(config);

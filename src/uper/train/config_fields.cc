@@ -18,6 +18,12 @@ void ListRun(RunConfig& c, ConfigFieldList& list) {
   ConfigField& threads = list.Add("threads", c.threads, AtLeast(0, 1024),
                                   "Threads to use; 0: one a core. Results do not depend on it.");
   threads.on_resume = OnResume::kFree;
+  list.Add("environments", c.environments, AtLeast(1, 65536),
+           "Games played in step, one action each a round; at most replay.batch_size. Updates stay "
+           "one in agent.learn_period_frames frames of all of them together.");
+  list.Add("overlap_updates", c.overlap_updates,
+           "Learn while the next step is played. Results do not depend on it.")
+      .on_resume = OnResume::kFree;
   list.Add("device", c.device, "Where the network runs; auto: a GPU if there is one.").automatic =
       "\"auto\"";
   list.Add("checkpoint_every_frames", c.checkpoint_every_frames, AtLeast(1),

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "uper/base/random.h"
+#include "uper/train/agent_view.h"
 #include "uper/train/policy.h"
 
 namespace uper {
@@ -15,8 +16,13 @@ double EvaluationResult::mean_return() const {
 EvaluationResult Evaluate(Learner& learner, Environment& environment,
                           const EvaluationOptions& options, const StopFlag& stop) {
   RandomStream exploration(options.seed, "evaluation exploration", options.index);
-  std::vector<std::byte> observation(environment.spec().observation_bytes());
+  AgentView seen(environment.spec());
   std::vector<float> q(environment.spec().actions);
+  const auto choose = [&] {
+    if (const auto action = RandomAction(q.size(), options.epsilon, exploration)) return *action;
+    learner.ActionValues(seen.bytes(), 1, q);
+    return GreedyAction(q, exploration);
+  };
   EvaluationResult result;
   bool in_episode = false;
   const auto done = [&] {
@@ -26,13 +32,13 @@ EvaluationResult Evaluate(Learner& learner, Environment& environment,
   };
   while (!done()) {
     if (!in_episode) {
-      environment.Reset(observation);
+      environment.Reset(seen.next());
+      seen.Start();
       result.partial_return = 0;
       in_episode = true;
     }
-    learner.ActionValues(observation, 1, q);
-    const TimeStep step =
-        environment.Step(EpsilonGreedy(q, options.epsilon, exploration), observation);
+    const TimeStep step = environment.Step(choose(), seen.next());
+    seen.Push();
     result.frames += step.frames;
     result.partial_return += step.reward;
     if (step.last()) {

@@ -46,6 +46,8 @@ class FaultFileSystem : public FileSystem {
     fail_with_ = error;
   }
   static constexpr int kShortWrite = -1;
+  // What the disk says it has left; writing does not change it.
+  std::uint64_t free_bytes = ~std::uint64_t{0};
 
   std::size_t operations() const { return operations_; }
   std::size_t open_handles() const { return open_.size(); }
@@ -166,6 +168,11 @@ class FaultFileSystem : public FileSystem {
     const auto found = names_.find(path);
     if (found == names_.end()) return ENOENT;
     *bytes = found->second->content.size();
+    return 0;
+  }
+  int FreeBytes(const Path&, std::uint64_t* bytes) override {
+    if (const int error = Step(false)) return error;
+    *bytes = free_bytes;
     return 0;
   }
   int Read(const Path& path, std::uint64_t limit, std::vector<std::byte>* bytes) override {

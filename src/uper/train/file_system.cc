@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -71,6 +72,12 @@ class Posix : public FileSystem {
     if (lstat(path.c_str(), &status) != 0) return errno;
     *bytes = static_cast<std::uint64_t>(status.st_size);
     return S_ISREG(status.st_mode) ? 0 : EINVAL;
+  }
+  int FreeBytes(const Path& folder, std::uint64_t* bytes) override {
+    struct statvfs status{};
+    if (statvfs(folder.c_str(), &status) != 0) return errno;
+    *bytes = std::uint64_t{status.f_bavail} * status.f_frsize;
+    return 0;
   }
   int Read(const Path& path, std::uint64_t limit, std::vector<std::byte>* bytes) override {
     // Not blocking: a pipe of that name must not hold us up.

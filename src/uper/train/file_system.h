@@ -35,6 +35,8 @@ class FileSystem {
   // Names of the entries, in no order.
   virtual int List(const Path& folder, std::vector<std::string>* names) = 0;
   virtual int Size(const Path& path, std::uint64_t* bytes) = 0;
+  // Bytes that may still be written to the disk of an existing folder.
+  virtual int FreeBytes(const Path& folder, std::uint64_t* bytes) = 0;
   // A whole regular file; EFBIG if it has more than `limit` bytes. Links are not followed.
   virtual int Read(const Path& path, std::uint64_t limit, std::vector<std::byte>* bytes) = 0;
 };

@@ -21,6 +21,7 @@ int OutputsOf(const RunConfig& config) {
 
 InputSpec InputOf(const EnvironmentSpec& environment) {
   const bool pixels = environment.stack > 1;
+  UPER_CHECK(!pixels || environment.channels == 1, "frames to be stacked have one channel");
   return {.height = environment.height,
           .width = environment.width,
           .channels = environment.channels * environment.stack,

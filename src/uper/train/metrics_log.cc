@@ -93,10 +93,14 @@ void MetricsLog::Append(const MetricsRow& row) {
   events_.Append(ScalarEvent(wall_clock_(), row.frames, scalars));
 }
 
-json MetricsLog::SaveState() {
-  csv_.Sync();
-  events_.Sync();
+json MetricsLog::SaveState() const {
   return {{"csv", Encode(csv_.position())}, {"events", Encode(events_.position())}};
+}
+
+std::string MetricsLog::Sync() const {
+  const std::string csv = csv_.Sync();
+  const std::string events = events_.Sync();
+  return csv.empty() || events.empty() ? csv + events : csv + "; " + events;
 }
 
 }  // namespace uper

@@ -27,8 +27,11 @@ class MetricsLog {
   MetricsLog(const MetricsLogOptions& options, const nlohmann::json& state);
 
   void Append(const MetricsRow& row);
-  // The state for a checkpoint, after everything so far was made durable.
-  nlohmann::json SaveState();
+  // The state for a checkpoint. Sync() has to come before that checkpoint counts.
+  nlohmann::json SaveState() const;
+  // Makes the rows durable. Returns what went wrong, or "". May be called from any thread, beside
+  // Append.
+  std::string Sync() const;
 
  private:
   std::function<double()> wall_clock_;

@@ -4,8 +4,12 @@
 
 namespace uper {
 
-int EpsilonGreedy(std::span<const float> q, double epsilon, RandomStream& stream) {
-  if (stream.Bernoulli(epsilon)) return static_cast<int>(stream.UniformInt(q.size()));
+std::optional<int> RandomAction(std::size_t actions, double epsilon, RandomStream& stream) {
+  if (!stream.Bernoulli(epsilon)) return std::nullopt;
+  return static_cast<int>(stream.UniformInt(actions));
+}
+
+int GreedyAction(std::span<const float> q, RandomStream& stream) {
   const float best = *std::max_element(q.begin(), q.end());
   const auto ties = static_cast<std::uint64_t>(std::count(q.begin(), q.end(), best));
   std::uint64_t skip = ties > 1 ? stream.UniformInt(ties) : 0;

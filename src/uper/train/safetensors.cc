@@ -162,6 +162,12 @@ std::size_t ElementBytes(TensorElement element) { return InfoOf(element).bytes; 
 const char* ElementName(TensorElement element) { return InfoOf(element).name; }
 
 std::vector<std::byte> EncodeSafetensors(const TensorMap& tensors) {
+  std::vector<std::byte> file;
+  EncodeSafetensors(tensors, file);
+  return file;
+}
+
+void EncodeSafetensors(const TensorMap& tensors, std::vector<std::byte>& file) {
   UPER_CHECK(tensors.size() <= kMaxTensors, "too many tensors for one file");
   const auto order = LayoutOrder(tensors);
   json header = json::object();
@@ -181,7 +187,7 @@ std::vector<std::byte> EncodeSafetensors(const TensorMap& tensors) {
   text.append((8 - text.size() % 8) % 8, ' ');  // so that the data starts aligned
   UPER_CHECK(text.size() <= kMaxTensorHeaderBytes, "the header of a tensor file is too long");
 
-  std::vector<std::byte> file(kLengthBytes + text.size() + offset);
+  file.resize(kLengthBytes + text.size() + offset);
   const std::uint64_t length = text.size();
   std::memcpy(file.data(), &length, kLengthBytes);
   std::memcpy(file.data() + kLengthBytes, text.data(), text.size());
@@ -191,7 +197,6 @@ std::vector<std::byte> EncodeSafetensors(const TensorMap& tensors) {
     if (!bytes.empty()) std::memcpy(place, bytes.data(), bytes.size());
     place += bytes.size();
   }
-  return file;
 }
 
 TensorMap ParseSafetensors(std::span<const std::byte> file, const std::string& what) {

@@ -52,6 +52,8 @@ const char* ElementName(TensorElement element);  // "F32"
 // The file. Tensors of wide elements come first, so that all are aligned; the bytes depend on the
 // content alone. Throws Error(kInternal) if a name or shape is not valid (below).
 std::vector<std::byte> EncodeSafetensors(const TensorMap& tensors);
+// The same into memory that is used again and again.
+void EncodeSafetensors(const TensorMap& tensors, std::vector<std::byte>& file);
 
 // The tensors of a file, as views into it. Throws Error(kCorrupt), its message starting with
 // `what`, unless: the limits above hold; every name consists of 1 to 200 of A-Z a-z 0-9 _ . / : -;

@@ -8,12 +8,11 @@
 #include "uper/core/priority.h"
 #include "uper/train/evaluator.h"
 #include "uper/train/learner_tensors.h"
-#include "uper/train/policy.h"
 
 namespace uper {
 namespace {
 
-// The training environment has index 0; evaluations have the indices from here on.
+// Training environments have the indices from 0; evaluations have those from here on.
 constexpr std::uint64_t kFirstEvaluationIndex = std::uint64_t{1} << 32;
 constexpr auto kProgressPeriod = std::chrono::milliseconds(200);
 
@@ -60,17 +59,19 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
           .to = config.replay.importance_exponent_to,
           .start = static_cast<double>(config.replay.importance_exponent_start_transitions),
           .end = static_cast<double>(config.replay.importance_exponent_end_transitions)},
-      store_(folder.checkpoints()),
-      environment_(parts_.make_environment(0)),
-      exploration_(static_cast<std::uint64_t>(config.seed), "exploration"),
-      batch_(config.replay.batch_size, parts_.experience->current().size()),
+      actors_({.environments = config.environments,
+               .threads = parts_.environment_threads,
+               .seed = static_cast<std::uint64_t>(config.seed)},
+              parts_.make_environment),
+      batch_(config.replay.batch_size, parts_.experience->current().size() / actors_.size()),
       priorities_(config.replay.batch_size),
-      observation_(environment_->spec().observation_bytes()),
-      q_(environment_->spec().actions),
       session_start_(Clock::now()),
       last_row_time_(session_start_),
-      last_progress_(session_start_) {
-  const LoadResult loaded = store_.Load();
+      last_progress_(session_start_),
+      writer_(CheckpointStore(folder.checkpoints()),
+              {.content = [this] { return Content(); },
+               .streams = [this] { return parts_.experience->Streams(); }}) {
+  const LoadResult loaded = writer_.Load();
   for (const std::string& note : loaded.notes) callbacks_.warn(note);
   const MetricsLogOptions logs{.csv = folder.metrics(),
                                .events = folder.events(),
@@ -89,81 +90,148 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
   }
   session_first_frame_ = frames_;
   last_row_frames_ = frames_;
+  writer_.Reserve();
 }
 
 bool Trainer::Run(const StopFlag& stop) {
+  try {
+    const bool complete = TrainUntil(stop);
+    FinishSaving();
+    return complete && frames_ >= config_.frames;
+  } catch (...) {
+    writer_.Await();  // a save from before the failure is good
+    throw;
+  }
+}
+
+bool Trainer::TrainUntil(const StopFlag& stop) {
   bool complete = FinishFrame(stop);  // what an interruption left undone, or the first evaluation
   while (complete && frames_ < config_.frames && !stop) {
-    const std::int64_t before = frames_;
-    if (!in_episode_) StartEpisode();
-    PlayStep();
-    LearnIfDue(before);
+    PlayRound();
+    StoreRound();
+    ChooseActions();
+    if (!MayOverlap()) RunUpdates();
     complete = FinishFrame(stop);
+    AdvanceSaving();
     ReportProgress(nullptr);
   }
-  if (saved_frames_ != frames_) Save();
-  return complete && frames_ >= config_.frames;
+  RunUpdates();
+  return complete;
+}
+
+Trainer::Due Trainer::DueNow() const {
+  const std::int64_t before = finished_frames_;
+  if (before == frames_) return {};
+  const bool last = frames_ >= config_.frames;
+  if (before < 0) {
+    const bool evaluate = config_.evaluate_every_frames > 0;
+    return {.evaluate = evaluate, .log = evaluate};
+  }
+  const auto due = [&](std::int64_t period) {
+    return period > 0 && (last || Crossed(before, period));
+  };
+  return {.evaluate = due(config_.evaluate_every_frames),
+          .log = due(config_.log_every_frames),
+          .save = due(config_.checkpoint_every_frames)};
 }
 
 // Evaluation, log and checkpoint, if the frames since the last call made them due. False if `stop`
 // came in between: what is left is done by the next call, also after a resume.
 bool Trainer::FinishFrame(const StopFlag& stop) {
-  const std::int64_t before = finished_frames_;
-  if (before == frames_) return true;
-  const bool last = frames_ >= config_.frames;
-  const bool first = before < 0;
-  const auto due = [&](std::int64_t period) {
-    return period > 0 && (last || first || Crossed(before, period));
-  };
-  if (due(config_.evaluate_every_frames) && !EvaluateNow(stop)) return false;
-  if (first ? config_.evaluate_every_frames > 0 : due(config_.log_every_frames)) Log();
+  const Due due = DueNow();
+  if (due.evaluate && !EvaluateNow(stop)) return false;
+  if (due.log) Log();
   finished_frames_ = frames_;
-  if (!first && due(config_.checkpoint_every_frames)) Save();
+  const Stopwatch watch(times_.saving);
+  if (due.save) writer_.Request();
   return true;
 }
 
-void Trainer::StartEpisode() {
-  environment_->Reset(observation_);
-  parts_.experience->Start(observation_);
-  in_episode_ = true;
-  episode_return_ = 0;
-  episode_frames_ = 0;
+// Plays one round; updates that were left for it run beside.
+void Trainer::PlayRound() {
+  if (updates_due_.empty()) {
+    const Stopwatch watch(times_.environment);
+    actors_.Play();
+    return;
+  }
+  actors_.StartPlaying();
+  RunUpdates();
+  const Stopwatch watch(times_.environment);
+  actors_.AwaitPlaying();
 }
 
-void Trainer::PlayStep() {
-  int action = 0;
-  {
-    const Stopwatch watch(times_.acting);
-    parts_.learner->ActionValues(parts_.experience->current(), 1, q_);
-    action = EpsilonGreedy(q_, Epsilon(), exploration_);
-  }
+void Trainer::StoreRound() {
   const Stopwatch watch(times_.environment);
-  const TimeStep step = environment_->Step(action, observation_);
+  for (std::size_t i = 0; i < actors_.size(); ++i) {
+    Actor& actor = actors_[i];
+    if (actor.was_reset) {
+      parts_.experience->Start(i, actor.observation);
+      actor.in_episode = true;
+      actor.episode_return = 0;
+      actor.episode_frames = 0;
+    } else {
+      StoreStep(i);
+    }
+  }
+}
+
+void Trainer::StoreStep(std::size_t index) {
+  Actor& actor = actors_[index];
+  const TimeStep& step = actor.step;
   const double clip = config_.agent.reward_clip;
   parts_.experience->Step(
-      {.action = action,
+      index,
+      {.action = actor.action,
        .outcome = {.reward = clip > 0 ? std::clamp(step.reward, -clip, clip) : step.reward,
                    .discount = step.discount * config_.agent.discount,
                    .terminated = step.terminated,
                    .truncated = step.truncated},
        .noisy = step.noisy},
-      observation_);
+      actor.observation);
+  const std::int64_t frames_before = frames_;
   frames_ += step.frames;
-  episode_return_ += step.reward;
-  episode_frames_ += step.frames;
+  actor.episode_return += step.reward;
+  actor.episode_frames += step.frames;
+  NoteUpdates(frames_before);
   if (!step.last()) return;
-  in_episode_ = false;
+  actor.in_episode = false;
   ++episodes_;
-  window_.train_return.Add(episode_return_);
-  window_.train_episode_frames.Add(static_cast<double>(episode_frames_));
+  window_.train_return.Add(actor.episode_return);
+  window_.train_episode_frames.Add(static_cast<double>(actor.episode_frames));
 }
 
-void Trainer::LearnIfDue(std::int64_t frames_before) {
+void Trainer::ChooseActions() {
+  const Stopwatch watch(times_.acting);
+  actors_.ChooseActions(*parts_.learner, parts_.experience->current(), Epsilon());
+}
+
+// What the step that has just been stored made due.
+void Trainer::NoteUpdates(std::int64_t frames_before) {
   const auto stored = static_cast<std::int64_t>(parts_.experience->buffer().size());
   if (stored < std::max<std::int64_t>(1, config_.replay.minimum_transitions)) return;
-  if (Crossed(frames_before, config_.agent.learn_period_frames)) LearnOnce();
+  if (Crossed(frames_before, config_.agent.learn_period_frames)) {
+    updates_due_.push_back(Update::kLearn);
+  }
   const std::int64_t period = config_.agent.target_period_frames;
-  if (period > 0 && Crossed(frames_before, period)) parts_.learner->CopyTarget();
+  if (period > 0 && Crossed(frames_before, period)) updates_due_.push_back(Update::kCopyTarget);
+}
+
+void Trainer::RunUpdates() {
+  for (const Update update : updates_due_) {
+    if (update == Update::kLearn) {
+      LearnOnce();
+    } else {
+      parts_.learner->CopyTarget();
+    }
+  }
+  updates_due_.clear();
+}
+
+// Whether the updates that are due may wait for the next round: nothing may happen before it that
+// must see their result.
+bool Trainer::MayOverlap() const {
+  return config_.overlap_updates && frames_ < config_.frames && !DueNow().any() &&
+         !writer_.requested();
 }
 
 void Trainer::LearnOnce() {
@@ -262,52 +330,67 @@ void Trainer::Log() {
   last_row_frames_ = frames_;
 }
 
-void Trainer::Save() {
+void Trainer::AdvanceSaving() {
   const Stopwatch watch(times_.saving);
-  const SaveOutcome outcome = store_.Save(Content());
+  if (const std::optional<SaveReport> report = writer_.Advance()) ReportSave(*report);
+}
+
+// Everything is on the disk afterwards. Throws Error(kResources) if the disk does not let it.
+void Trainer::FinishSaving() {
+  const Stopwatch watch(times_.saving);
+  const auto start = Clock::now();
+  if (const std::optional<SaveReport> report = writer_.Finish()) ReportSave(*report);
+  if (saved_frames_ != frames_) {
+    writer_.Request();
+    if (const std::optional<SaveReport> report = writer_.Finish()) ReportSave(*report);
+  }
+  final_save_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
+  if (saved_frames_ == frames_) return;
+  throw Error(ErrorKind::kResources,
+              "the run stands at frame " + std::to_string(frames_) +
+                  " and could not be saved (see above); " +
+                  (saved_frames_ < 0 ? "nothing was saved yet"
+                                     : "frame " + std::to_string(saved_frames_) + " is") +
+                  "; make room and run the same command to go on from there");
+}
+
+void Trainer::ReportSave(const SaveReport& report) {
+  const SaveOutcome& outcome = report.outcome;
   if (!outcome.problem.empty()) {
     callbacks_.warn((outcome.saved ? "saved, but " : "not saved, training goes on: ") +
                     outcome.problem);
   }
-  if (outcome.saved) saved_frames_ = frames_;
+  if (outcome.saved) saved_frames_ = report.info.at("frames");
 }
 
 CheckpointContent Trainer::Content() {
   CheckpointContent content;
   content.info = {{"frames", frames_}, {"updates", updates()}};
   SaveLearner(*parts_.learner, content);
-  environment_state_ = environment_->SaveState();
-  content.tensors["environment"] = {{"state", AsTensor<std::byte>(environment_state_)}};
+  actors_.Save(content);
   parts_.experience->Save(content);
   content.document["trainer"] = {{"frames", frames_},
                                  {"finished_frames", finished_frames_},
                                  {"episodes", episodes_},
                                  {"evaluations", evaluations_},
-                                 {"in_episode", in_episode_},
-                                 {"episode_return", episode_return_},
-                                 {"episode_frames", episode_frames_},
-                                 {"exploration_position", exploration_.position()},
                                  {"window", ToJson(window_)},
                                  {"final_eval_return", OptionalJson(final_eval_return_)},
                                  {"best_eval_return", OptionalJson(best_eval_return_)},
                                  {"wall_seconds", wall_seconds()}};
   content.document["log"] = log_->SaveState();
+  content.sync_outside = [this] { return log_->Sync(); };
   return content;
 }
 
 void Trainer::Restore(const LoadedCheckpoint& checkpoint) {
   const nlohmann::json& json = checkpoint.document.at("trainer");
   RestoreLearner(checkpoint, *parts_.learner);
-  environment_->RestoreState(TensorValues<std::byte>(checkpoint.Tensors("environment"), "state"));
+  actors_.Restore(checkpoint);
   parts_.experience->Restore(checkpoint);
   frames_ = json.at("frames");
   finished_frames_ = json.at("finished_frames");
   episodes_ = json.at("episodes");
   evaluations_ = json.at("evaluations");
-  in_episode_ = json.at("in_episode");
-  episode_return_ = json.at("episode_return");
-  episode_frames_ = json.at("episode_frames");
-  exploration_.set_position(json.at("exploration_position"));
   window_ = MetricsWindowFrom(json.at("window"));
   final_eval_return_ = OptionalFrom(json.at("final_eval_return"));
   best_eval_return_ = OptionalFrom(json.at("best_eval_return"));

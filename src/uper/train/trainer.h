@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "uper/base/parallel.h"
-#include "uper/base/random.h"
 #include "uper/core/schedule.h"
 #include "uper/envs/environment.h"
 #include "uper/nn/learner.h"
 #include "uper/replay/replay_batch.h"
-#include "uper/train/checkpoint_store.h"
+#include "uper/train/actors.h"
+#include "uper/train/checkpoint_writer.h"
 #include "uper/train/config.h"
 #include "uper/train/experience.h"
 #include "uper/train/metrics_log.h"
@@ -30,7 +30,7 @@ struct TimeShares {
   double sampling = 0;
   double learning = 0;
   double evaluating = 0;
-  double saving = 0;
+  double saving = 0;  // what it held training up
 };
 
 // A glance at a run under way.
@@ -49,13 +49,16 @@ struct TrainerCallbacks {
 
 // Everything the trainer is made of; concrete environments and learners come from outside.
 struct TrainerParts {
-  std::function<std::unique_ptr<Environment>(std::uint64_t index)> make_environment;
+  EnvironmentMaker make_environment;
   std::unique_ptr<Learner> learner;  // initialised
   std::unique_ptr<Experience> experience;
+  int environment_threads = 1;  // that play the environments, if there are several
 };
 
-// One training run: act, step, store, learn, evaluate, log, save, in one fixed order, so that
-// configuration and seed decide everything but the columns of times. A run that is interrupted and
+// One training run: play the chosen actions, store, choose the next ones, learn, evaluate, log,
+// save, in one fixed order, so that configuration and seed decide everything but the columns of
+// times. As in DQN Zoo an action is chosen before the update that is due at the same frame; so
+// update and emulation do not depend on each other and may overlap. A run that is interrupted and
 // continued from any checkpoint gives the same result as one that was not. Not thread-safe.
 class Trainer {
  public:
@@ -64,7 +67,8 @@ class Trainer {
   Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts parts,
           TrainerCallbacks callbacks);
 
-  // Trains to config.frames. False when `stop` ended it before: everything is saved then.
+  // Trains to config.frames. False when `stop` ended it before. Everything is saved then; throws
+  // Error(kResources) if that is not possible.
   bool Run(const StopFlag& stop);
 
   std::int64_t frames() const { return frames_; }
@@ -73,19 +77,41 @@ class Trainer {
   std::optional<double> best_eval_return() const { return best_eval_return_; }
   double wall_seconds() const { return former_wall_seconds_ + SessionSeconds(); }
   const TimeShares& time_shares() const { return times_; }
+  const SaveTimes& save_times() const { return writer_.times(); }
+  // From the end of the last step until everything was saved.
+  double final_save_seconds() const { return final_save_seconds_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void StartEpisode();
-  void PlayStep();
-  void LearnIfDue(std::int64_t frames_before);
+  // What is to be done at this number of frames.
+  struct Due {
+    bool evaluate = false;
+    bool log = false;
+    bool save = false;
+
+    bool any() const { return evaluate || log || save; }
+  };
+  enum class Update { kLearn, kCopyTarget };
+
+  // False if `stop` came in the middle of something that has to be repeated.
+  bool TrainUntil(const StopFlag& stop);
+  void PlayRound();
+  void StoreRound();
+  void StoreStep(std::size_t index);
+  void ChooseActions();
+  void NoteUpdates(std::int64_t frames_before);
+  void RunUpdates();
+  bool MayOverlap() const;
   void LearnOnce();
   void WritePriorities(const LearnerOutput& output);
+  Due DueNow() const;
   bool FinishFrame(const StopFlag& stop);
   bool EvaluateNow(const StopFlag& stop);
   void Log();
-  void Save();
+  void AdvanceSaving();
+  void FinishSaving();
+  void ReportSave(const SaveReport& report);
   CheckpointContent Content();
   void Restore(const LoadedCheckpoint& checkpoint);
   void ReportProgress(const MetricsRow* row);
@@ -100,20 +126,16 @@ class Trainer {
   TrainerCallbacks callbacks_;
   const LinearSchedule epsilon_;
   const LinearSchedule importance_exponent_;
-  CheckpointStore store_;
 
   // The state of the run, beside learner and experience.
-  std::unique_ptr<Environment> environment_;
-  RandomStream exploration_;
+  Actors actors_;
   std::unique_ptr<MetricsLog> log_;
   MetricsWindow window_;
   std::int64_t frames_ = 0;
   std::int64_t finished_frames_ = -1;  // evaluation, log and checkpoint are done up to here
   std::int64_t episodes_ = 0;
   std::int64_t evaluations_ = 0;
-  bool in_episode_ = false;
-  double episode_return_ = 0;
-  std::int64_t episode_frames_ = 0;
+  std::vector<Update> updates_due_;  // in their order; none at a checkpoint
   std::optional<double> final_eval_return_;
   std::optional<double> best_eval_return_;
   std::int64_t saved_frames_ = -1;
@@ -121,9 +143,6 @@ class Trainer {
   // Reused memory.
   ReplayBatch batch_;
   std::vector<double> priorities_;
-  std::vector<std::byte> observation_;
-  std::vector<float> q_;
-  std::vector<std::byte> environment_state_;
 
   // Times; they decide nothing.
   Clock::time_point session_start_;
@@ -133,6 +152,9 @@ class Trainer {
   std::int64_t last_row_frames_ = 0;
   Clock::time_point last_progress_;
   TimeShares times_;
+  double final_save_seconds_ = 0;
+
+  CheckpointWriter writer_;  // last: its thread ends before what it reads
 };
 
 }  // namespace uper

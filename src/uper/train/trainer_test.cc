@@ -9,6 +9,7 @@
 #include "uper/train/checkpoint_verify.h"
 #include "uper/train/evaluator.h"
 #include "uper/train/policy.h"
+#include "uper/train/record_experience.h"
 
 namespace uper {
 namespace {
@@ -188,7 +189,10 @@ TEST(EpsilonGreedyTest, FollowsValuesTiesAndEpsilon) {
   const std::vector<float> q = {0, 3, 1, 3};
   int counts[4] = {};
   constexpr int kDraws = 40'000;
-  for (int i = 0; i < kDraws; ++i) ++counts[EpsilonGreedy(q, 0.2, stream)];
+  for (int i = 0; i < kDraws; ++i) {
+    const std::optional<int> random = RandomAction(q.size(), 0.2, stream);
+    ++counts[random ? *random : GreedyAction(q, stream)];
+  }
   // P = 0.05 for the others, 0.45 for each of the two best; 5 standard errors.
   EXPECT_NEAR(counts[0], 0.05 * kDraws, 5 * 43.6);
   EXPECT_NEAR(counts[2], 0.05 * kDraws, 5 * 43.6);

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+
+#include "uper/envs/environment.h"
+#include "uper/train/config.h"
+#include "uper/train/experience.h"
+#include "uper/train/frame_experience.h"
+#include "uper/train/record_experience.h"
+
+namespace uper {
+
+// The memory that a configuration means: frames that are stacked are stored once each, other
+// observations whole.
+std::unique_ptr<Experience> MakeExperience(const RunConfig& config, const EnvironmentSpec& spec);
+
+RecordExperienceOptions RecordExperienceFrom(const RunConfig& config, const EnvironmentSpec& spec);
+FrameExperienceOptions FrameExperienceFrom(const RunConfig& config, const EnvironmentSpec& spec);
+
+}  // namespace uper

@@ -1,0 +1,152 @@
+#include "uper/train/record_experience.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "uper/base/byte_stream.h"
+#include "uper/base/check.h"
+#include "uper/replay/proportional_selector.h"
+#include "uper/train/replay_records.h"
+
+namespace uper {
+
+RecordExperience::RecordExperience(const RecordExperienceOptions& options, std::uint64_t seed)
+    : observation_bytes_(options.observation_bytes),
+      replay_(options.replay,
+              RecordObservations(options.replay.buffer.capacity, options.observation_bytes),
+              ReplayStreams(seed)),
+      pending_(options.environments, PendingSteps<Observation>(options.n_steps)),
+      current_(options.environments * options.observation_bytes),
+      noisy_(options.replay.buffer.capacity) {}
+
+std::size_t RecordExperience::MemoryBytes(const RecordExperienceOptions& options) {
+  const std::size_t capacity = options.replay.buffer.capacity;
+  return ProportionalSelector::MemoryBytes(capacity) +
+         MaskStore::MemoryBytes(capacity, options.replay.masks) +
+         capacity * (2 * options.observation_bytes + sizeof(StepColumns) + sizeof(std::uint8_t));
+}
+
+std::size_t RecordExperience::RecordBytes(const RecordExperienceOptions& options) {
+  return 2 * options.observation_bytes + sizeof(RecordTail);
+}
+
+std::span<std::byte> RecordExperience::SeenBy(std::size_t environment) {
+  UPER_CHECK(environment < pending_.size(), "no such environment");
+  return std::span(current_).subspan(environment * observation_bytes_, observation_bytes_);
+}
+
+void RecordExperience::Start(std::size_t environment, std::span<const std::byte> observation) {
+  std::copy(observation.begin(), observation.end(), SeenBy(environment).begin());
+  pending_[environment].Start({observation.begin(), observation.end()});
+}
+
+void RecordExperience::Step(std::size_t environment, const ExperienceStep& step,
+                            std::span<const std::byte> observation) {
+  std::copy(observation.begin(), observation.end(), SeenBy(environment).begin());
+  pending_[environment].Step(step, {observation.begin(), observation.end()},
+                             [this](const Transition<Observation>& transition, bool noisy) {
+                               noisy_[replay_.buffer().SlotOf(replay_.Add(transition))] =
+                                   noisy ? 1 : 0;
+                             });
+}
+
+std::size_t RecordExperience::record_bytes() const {
+  return 2 * observation_bytes_ + sizeof(RecordTail);
+}
+
+void RecordExperience::ReadRecords(std::uint64_t begin, std::uint64_t end,
+                                   std::span<std::byte> out) const {
+  ReplayBatch row = replay_.MakeBatch(1);
+  std::byte* to = out.data();
+  for (std::uint64_t id = begin; id < end; ++id) {
+    replay_.Gather(id, 0, row.view());
+    const RecordTail tail{.a_tm1 = row.a_tm1[0],
+                          .r_t = row.r_t[0],
+                          .discount_t = row.discount_t[0],
+                          .noisy = IsNoisy(id) ? 1U : 0U,
+                          .mask = row.masks[0]};
+    to = std::copy(row.s_tm1.begin(), row.s_tm1.end(), to);
+    to = std::copy(row.s_t.begin(), row.s_t.end(), to);
+    std::memcpy(to, &tail, sizeof(tail));
+    to += sizeof(tail);
+  }
+}
+
+std::vector<std::byte> RecordExperience::EncodePending() const {
+  std::vector<std::byte> bytes;
+  ByteWriter writer(bytes);
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    writer.WriteBlock(std::span(current_).subspan(i * observation_bytes_, observation_bytes_));
+    pending_[i].Save(writer,
+                     [&](const Observation& observation) { writer.WriteBlock(observation); });
+  }
+  return bytes;
+}
+
+void RecordExperience::RestorePending(std::span<const std::byte> bytes) {
+  ByteReader reader(bytes);
+  const auto read = [&] {
+    const auto block = reader.ReadBlock();
+    if (block.size() != observation_bytes_) {
+      throw Error(ErrorKind::kCorrupt, "a stored observation has another size");
+    }
+    return Observation(block.begin(), block.end());
+  };
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    const Observation seen = read();
+    std::copy(seen.begin(), seen.end(), SeenBy(i).begin());
+    pending_[i].Restore(reader, read);
+  }
+  reader.ExpectEnd();
+}
+
+std::map<std::string, RecordStream> RecordExperience::Streams() const {
+  return {{"transitions",
+           {.record_bytes = record_bytes(),
+            .first_id = replay_.buffer().first_id(),
+            .next_id = replay_.buffer().next_id(),
+            .read = [this](std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) {
+              ReadRecords(begin, end, out);
+            }}}};
+}
+
+void RecordExperience::Save(CheckpointContent& content) const {
+  ReplayBufferState buffer = replay_.buffer().GetState();
+  const std::uint64_t next = buffer.next_id;
+  content.document["replay"] =
+      ReplayDocument(buffer, replay_.masks().GetState(next, next).stream_position);
+  saved_selector_ = std::move(buffer.selector);
+  saved_pending_ = EncodePending();
+  content.tensors["replay"] = {{"priorities", AsTensor<float>(saved_selector_.priorities)},
+                               {"pending", AsTensor<std::byte>(saved_pending_)}};
+  content.streams.merge(Streams());
+}
+
+void RecordExperience::Restore(const LoadedCheckpoint& checkpoint) {
+  const TensorMap& tensors = checkpoint.Tensors("replay");
+  const nlohmann::json& document = checkpoint.document.at("replay");
+  RecordReplay::State state;
+  state.buffer = ReplayBufferFrom(document, TensorValues<float>(tensors, "priorities"));
+  state.masks.first_id = state.buffer.first_id;
+  state.masks.stream_position = MasksPositionFrom(document);
+  state.observations.first_id = state.buffer.first_id;
+  state.observations.in_place = true;
+  CheckStream(checkpoint, "transitions", record_bytes(), state.buffer.first_id,
+              state.buffer.next_id, replay_.buffer().capacity());
+  checkpoint.ReadStream("transitions", [&](std::uint64_t begin, std::uint64_t end,
+                                           std::span<const std::byte> records) {
+    for (std::uint64_t id = begin; id < end; ++id) {
+      const auto record = records.subspan((id - begin) * record_bytes(), record_bytes());
+      replay_.observations_to_restore().RestoreRows(id, record.first(2 * observation_bytes_));
+      RecordTail tail;
+      std::memcpy(&tail, record.last(sizeof(tail)).data(), sizeof(tail));
+      state.columns.push_back(tail.columns());
+      AppendMask(tail.mask, replay_.masks().bytes_per_mask(), state.masks.rows);
+      noisy_[replay_.buffer().SlotOf(id)] = tail.noisy != 0 ? 1 : 0;
+    }
+  });
+  replay_.SetState(state);
+  RestorePending(TensorValues<std::byte>(tensors, "pending"));
+}
+
+}  // namespace uper

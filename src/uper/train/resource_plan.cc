@@ -1,0 +1,121 @@
+#include "uper/train/resource_plan.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "uper/base/error.h"
+#include "uper/train/checkpoint_store.h"
+#include "uper/train/make_experience.h"
+
+namespace uper {
+namespace {
+
+constexpr std::uint64_t kProgramBytes = std::uint64_t{24} << 20;  // measured: 15 to 25 MiB
+
+std::uint64_t ParametersOf(const LearnerSpec& learner) {
+  return ParameterLayout(learner.network).size();
+}
+
+// Parameters, target, two moments, gradient; activations of three passes and the way back; the
+// outputs of the head.
+std::uint64_t LearnerBytes(const LearnerSpec& learner) {
+  const NetworkSpec& network = learner.network;
+  std::uint64_t activations = network.hidden_total();
+  for (const PictureShape& picture : network.Pictures()) activations += picture.size();
+  for (const int units : network.dense) activations += units;
+  const std::uint64_t outputs = network.member_outputs();
+  const bool categorical = learner.loss.head == HeadKind::kCategorical;
+  const std::uint64_t sample = 4 * activations + (categorical ? 3 + network.actions : 3) * outputs;
+  return sizeof(float) * (5 * ParametersOf(learner) + learner.batch * sample);
+}
+
+// A configuration whose memory is no larger than what the run will put into it.
+RunConfig Filled(RunConfig config, int frames_per_step) {
+  config.replay.capacity_transitions = std::min(
+      config.replay.capacity_transitions, config.frames / frames_per_step + config.environments);
+  return config;
+}
+
+// Transitions of which a kept checkpoint still has the records: those in memory two saves ago and
+// all since.
+std::uint64_t TransitionsOnDisk(const RunConfig& filled, int frames_per_step) {
+  const std::int64_t since = 2 * filled.checkpoint_every_frames / frames_per_step;
+  return std::min(filled.replay.capacity_transitions + since,
+                  filled.frames / frames_per_step + filled.environments);
+}
+
+std::string Gibibytes(std::uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text;
+}
+
+std::string MemoryText(const ResourcePlan& plan) {
+  return Gibibytes(plan.memory()) + " of memory (replay " + Gibibytes(plan.replay) + ", learner " +
+         Gibibytes(plan.learner) + ", saving " + Gibibytes(plan.saving) + ", program " +
+         Gibibytes(plan.program) + ")";
+}
+
+std::string DiskText(const ResourcePlan& plan) {
+  return "up to " + Gibibytes(plan.disk()) + " of disk (records before compression " +
+         Gibibytes(plan.records) + ", 3 checkpoints of " +
+         Gibibytes(plan.checkpoint + plan.unfinished) + ")";
+}
+
+}  // namespace
+
+ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& environment,
+                           const LearnerSpec& learner, int frames_per_step) {
+  const RunConfig filled = Filled(config, frames_per_step);
+  const std::uint64_t on_disk = TransitionsOnDisk(filled, frames_per_step);
+  const auto transitions = static_cast<std::uint64_t>(filled.replay.capacity_transitions);
+  ResourcePlan plan;
+  if (environment.stack > 1) {
+    const FrameExperienceOptions options = FrameExperienceFrom(filled, environment);
+    plan.replay = FrameExperience::MemoryBytes(options);
+    const std::uint64_t frames = on_disk - transitions + options.FrameStore().ActualFrameCapacity();
+    plan.records = on_disk * FrameExperience::RecordBytes(options) + frames * options.frame_bytes;
+  } else {
+    const RecordExperienceOptions options = RecordExperienceFrom(filled, environment);
+    plan.replay = RecordExperience::MemoryBytes(options);
+    plan.records = on_disk * RecordExperience::RecordBytes(options);
+  }
+  // Parameters and target, two moments; a priority a transition.
+  plan.checkpoint = 4 * sizeof(float) * ParametersOf(learner) + transitions * sizeof(float);
+  plan.learner = LearnerBytes(learner);
+  plan.unfinished = std::min(plan.records, CheckpointStoreOptions{}.segment_bytes);
+  // The numbers, the priorities once more, a segment that is being written as it is and compressed,
+  // and one that is not complete.
+  plan.saving = plan.checkpoint + transitions * sizeof(float) + 3 * plan.unfinished;
+  plan.program = kProgramBytes;
+  return plan;
+}
+
+std::string DescribePlan(const ResourcePlan& plan, const AvailableResources& available) {
+  std::string text = "needs " + MemoryText(plan);
+  if (available.memory > 0) {
+    text += "; " + Gibibytes(available.memory) + " are available " + available.memory_source;
+  }
+  text += "; " + DiskText(plan);
+  if (available.disk > 0) text += "; " + Gibibytes(available.disk) + " are free";
+  return text;
+}
+
+void CheckPlan(const ResourcePlan& plan, const AvailableResources& available) {
+  if (available.memory > 0 && plan.memory() > available.memory) {
+    throw Error(ErrorKind::kResources, "not enough memory: the run needs " + MemoryText(plan) +
+                                           ", " + Gibibytes(available.memory) + " are available " +
+                                           available.memory_source +
+                                           "; lower replay.capacity_transitions (now " +
+                                           Gibibytes(plan.replay) + ") or free memory");
+  }
+  if (available.disk > 0 && plan.disk() > available.disk) {
+    throw Error(ErrorKind::kResources,
+                "not enough disk: the run may need " + DiskText(plan) + ", " +
+                    Gibibytes(available.disk) + " are free in " + available.folder +
+                    "; lower replay.capacity_transitions, free space, or use --out on another "
+                    "disk");
+  }
+}
+
+}  // namespace uper

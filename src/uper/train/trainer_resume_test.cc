@@ -1,0 +1,134 @@
+// Interruptions, overlapping updates and several environments: what a run comes down to must depend
+// on none of how it was made.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "uper/nn/cpu/cpu_learner.h"
+#include "uper/train/make_experience.h"
+#include "uper/train/make_learner.h"
+#include "uper/train/stack_test_support.h"
+#include "uper/train/trainer.h"
+
+namespace uper {
+namespace {
+
+RunConfig StackConfig(int environments) {
+  RunConfig config;
+  config.environments = environments;
+  config.frames = 800;  // 200 steps
+  config.log_every_frames = 120;
+  config.checkpoint_every_frames = 200;
+  config.evaluate_every_frames = 280;
+  config.evaluation_frames = 60;
+  config.network.torso = TorsoPreset::kMlp;
+  config.network.mlp_units = 8;
+  config.network.hidden_units = 8;
+  config.network.members = 3;
+  config.network.quantiles = 4;
+  config.agent.n_steps = 2;
+  config.agent.learn_period_frames = 8;
+  config.agent.target_period_frames = 100;
+  config.replay.capacity_transitions = 60;  // the ring's seam is passed
+  config.replay.minimum_transitions = 20;
+  config.replay.batch_size = 4;
+  config.replay.importance_exponent_end_transitions = 200;
+  config.replay.importance_exponent_start_transitions = 0;
+  config.exploration = {.epsilon_from = 1, .epsilon_to = 0.1, .start_frames = 0, .end_frames = 500};
+  return config;
+}
+
+class TrainerResumeTest : public FolderTest {
+ protected:
+  struct Ways {
+    int threads = 1;
+    bool overlap = false;
+    int stack = 3;
+  };
+
+  // Trains until the end, or until so many steps were played; then everything is saved. True when
+  // the run is complete.
+  bool Train(const std::string& name, RunConfig config, const Ways& ways, int stop_at_step = -1) {
+    config.overlap_updates = ways.overlap;
+    const RunFolder folder(folder_ / name);
+    std::filesystem::create_directories(folder.path());
+    ThreadPool pool(ways.threads);
+    StopFlag stop = stop_at_step == 0;
+    std::atomic<int> played = 0;
+    TrainerParts parts;
+    parts.make_environment = [&](std::uint64_t index) -> std::unique_ptr<Environment> {
+      const auto count = [&] {
+        if (++played == stop_at_step) stop = true;
+      };
+      return std::make_unique<StaticEnvironment>(index, 4, 3, ways.stack,
+                                                 index < 100 ? count : std::function<void()>());
+    };
+    const EnvironmentSpec spec = parts.make_environment(0)->spec();
+    parts.learner = std::make_unique<CpuLearner>(LearnerSpecFrom(config, spec), pool);
+    InitializeLearner(config, *parts.learner);
+    parts.experience = MakeExperience(config, spec);
+    parts.environment_threads = ways.threads;
+    Trainer trainer(
+        config, folder, std::move(parts),
+        {.progress = {}, .warn = [](const std::string& message) { ADD_FAILURE() << message; }});
+    return trainer.Run(stop);
+  }
+
+  std::map<std::string, std::string> Result(const std::string& name) {
+    return ResultOf(RunFolder(folder_ / name));
+  }
+};
+
+TEST_F(TrainerResumeTest, InterruptedAtAnyStepItEndsTheSame) {
+  struct Case {
+    int stack;
+    int environments;
+  };
+  for (const auto& [stack, environments] : {Case{3, 1}, Case{3, 3}, Case{1, 2}}) {
+    const RunConfig config = StackConfig(environments);
+    const std::string whole = "whole" + std::to_string(10 * stack + environments);
+    ASSERT_TRUE(Train(whole, config, {.stack = stack}));
+    const auto expected = Result(whole);
+    for (int step = 0; step < 196; step += 19 * kStride) {
+      const std::string part = whole + "_" + std::to_string(step);
+      const bool overlap = step % 2 == 0;
+      EXPECT_FALSE(Train(part, config, {.overlap = overlap, .stack = stack}, step));
+      EXPECT_TRUE(Train(part, config, {.overlap = !overlap, .stack = stack}));
+      EXPECT_EQ(Result(part), expected) << "interrupted at step " << step;
+    }
+  }
+}
+
+TEST_F(TrainerResumeTest, OverlapAndThreadsChangeNothing) {
+  for (const int environments : {1, 4}) {
+    const RunConfig config = StackConfig(environments);
+    const std::string plain = "plain" + std::to_string(environments);
+    ASSERT_TRUE(Train(plain, config, {}));
+    const auto expected = Result(plain);
+    int number = 0;
+    for (const Ways& ways :
+         {Ways{.threads = 3}, Ways{.overlap = true}, Ways{.threads = 3, .overlap = true}}) {
+      const std::string name = plain + "_" + std::to_string(number++);
+      ASSERT_TRUE(Train(name, config, ways));
+      EXPECT_EQ(Result(name), expected)
+          << "threads " << ways.threads << " overlap " << ways.overlap;
+    }
+  }
+}
+
+TEST_F(TrainerResumeTest, SeveralEnvironmentsKeepTheRateOfUpdates) {
+  RunConfig config = StackConfig(4);
+  ASSERT_TRUE(Train("run", config, {}));
+  const LoadResult loaded = LoadNewestCheckpoint(RunFolder(folder_ / "run").checkpoints());
+  const std::int64_t updates = loaded.checkpoint->manifest.info.at("updates");
+  // One update in 8 frames once 20 transitions are stored; about 24 steps of 4 frames, with two
+  // steps pending in each environment, come before.
+  EXPECT_GE(updates, (800 - 4 * 40) / 8);
+  EXPECT_LE(updates, (800 - 4 * 20) / 8 + 1);
+  EXPECT_TRUE(Train("other", StackConfig(1), {}));
+  EXPECT_NE(Result("other"), Result("run"));
+}
+
+}  // namespace
+}  // namespace uper
