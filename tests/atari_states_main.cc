@@ -23,7 +23,9 @@ constexpr int kStepsPerDigest = 100;
 class Player {
  public:
   Player(Environment& environment, std::uint64_t seed)
-      : environment_(environment), seed_(seed), observation_(environment.spec().observation_bytes()) {}
+      : environment_(environment),
+        seed_(seed),
+        observation_(environment.spec().observation_bytes()) {}
 
   // Steps [begin, end); resets when an episode ended or none has begun.
   void Play(int begin, int end, bool print) {

@@ -9,7 +9,7 @@ from conftest import GAMES_57
 
 PROTOCOLS = list(EPISODES)
 EVERY_TIME = ["alien", "assault", "beam_rider", "breakout", "freeway", "ms_pacman", "pong", "tennis"]
-STEPS, STEPS_SOAK = 350, 3_000
+STEPS, STEPS_SOAK = 200, 3_000
 NOOP_MAX = 30
 
 
@@ -82,21 +82,21 @@ def test_same_as_the_libraries_in_all_games(uper, tmp_path, game, protocol):
 
 def test_the_play_has_lives_and_ends(uper, tmp_path):
     """So that the comparison has seen them: lives lost without an end, and ends."""
-    zoo = check(uper, tmp_path, "breakout", "dqn-zoo", 600, ["noop_max_frames=1"], noops=[1])
+    zoo = check(uper, tmp_path, "breakout", "dqn-zoo", 450, ["noop_max_frames=1"], noops=[1])
     lost = (zoo["discount"] == 0) & (zoo["terminated"] == 0)
-    assert lost.sum() >= 8 and zoo["terminated"].sum() >= 2 and (zoo["reward"] > 0).sum() >= 2
-    dopamine = check(uper, tmp_path, "breakout", "dopamine", 600)
+    assert lost.sum() >= 6 and zoo["terminated"].sum() >= 2 and (zoo["reward"] > 0).sum() >= 2
+    dopamine = check(uper, tmp_path, "breakout", "dopamine", 450)
     assert dopamine["terminated"].sum() >= 2
     assert ((dopamine["discount"] == 0) == (dopamine["terminated"] == 1)).all()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_other_settings(uper, tmp_path, protocol):
-    check(uper, tmp_path, "breakout", protocol, 250, ["episodic_life=true", "frame_size=64", "noop_max_frames=1"],
+    check(uper, tmp_path, "breakout", protocol, 150, ["episodic_life=true", "frame_size=64", "noop_max_frames=1"],
           noops=[1], episodic_life=True, size=64)
-    dump = check(uper, tmp_path, "pong", protocol, 100, ["full_action_set=true"], full_action_set=True)
+    dump = check(uper, tmp_path, "pong", protocol, 50, ["full_action_set=true"], full_action_set=True)
     assert dump["action"].max() == 17
-    check(uper, tmp_path, "space_invaders", protocol, 100, ["mode=3", "difficulty=1"], mode=3, difficulty=1)
+    check(uper, tmp_path, "space_invaders", protocol, 50, ["mode=3", "difficulty=1"], mode=3, difficulty=1)
 
 
 def test_the_dump_shows_the_stack(uper, tmp_path):

@@ -40,8 +40,7 @@ class Player {
 
 class EnvironmentPlayer final : public Player {
  public:
-  EnvironmentPlayer(const std::string& name, const EnvironmentOptions& options,
-                    std::uint64_t index)
+  EnvironmentPlayer(const std::string& name, const EnvironmentOptions& options, std::uint64_t index)
       : environment_(MakeEnvironment(name, options, /*seed=*/1, index)),
         observation_(environment_->spec().observation_bytes()),
         actions_(DrawActions(environment_->spec().actions, index)) {
@@ -132,8 +131,7 @@ double MeasureApart(Players& players, const Pace& pace, const StopFlag& stop) {
 }
 
 // Frames a second of players that all step once, again and again, as in vectorised acting.
-double MeasureTogether(Players& players, ThreadPool& pool, const Pace& pace,
-                       const StopFlag& stop) {
+double MeasureTogether(Players& players, ThreadPool& pool, const Pace& pace, const StopFlag& stop) {
   std::vector<std::int64_t> frames(players.size());
   const auto start = std::chrono::steady_clock::now();
   double elapsed = 0;
@@ -239,9 +237,9 @@ int BenchAtari(const BenchEnvOptions& options, const StopFlag& stop) {
   fmt::print("{:<44}{:>12.3f}\n", "environment / emulator", speeds.ours.median / speeds.raw.median);
   PrintLine(fmt::format("{} environments in step", speeds.environments), speeds.pool);
   for (const nlohmann::json& peer : speeds.peers) {
-    PrintLine(fmt::format("{}, {} in step", peer.at("name").get<std::string>(),
-                          speeds.environments),
-              TimingFrom(peer.at("frames_per_second")));
+    PrintLine(
+        fmt::format("{}, {} in step", peer.at("name").get<std::string>(), speeds.environments),
+        TimingFrom(peer.at("frames_per_second")));
   }
   return kExitDone;
 }

@@ -146,8 +146,9 @@ Script ScriptFrom(const RolloutOptions& options) {
   if (options.policy.empty() == options.actions.empty()) {
     throw Error(ErrorKind::kUsage, "give either --policy random or --actions FILE");
   }
-  Script script{
-      .env = options.env, .options = EnvironmentOptionsFrom(options.assignments), .seed = options.seed};
+  Script script{.env = options.env,
+                .options = EnvironmentOptionsFrom(options.assignments),
+                .seed = options.seed};
   const int actions = script.MakeGame()->spec().actions;
   if (options.episodes > 0) script.max_episodes = options.episodes;
   if (options.steps > 0) script.max_steps = options.steps;

@@ -16,14 +16,15 @@ using State = std::array<std::uint32_t, 4>;
 std::array<std::uint32_t, 64> MakeSineTable() {
   std::array<std::uint32_t, 64> table{};
   for (std::size_t i = 0; i < table.size(); ++i) {
-    table[i] = static_cast<std::uint32_t>(std::floor(
-        std::ldexp(std::fabs(std::sin(static_cast<double>(i + 1))), 32)));
+    table[i] = static_cast<std::uint32_t>(
+        std::floor(std::ldexp(std::fabs(std::sin(static_cast<double>(i + 1))), 32)));
   }
   return table;
 }
 
 // Rotations of the four rounds, each repeated four times.
-constexpr int kRotations[4][4] = {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
+constexpr int kRotations[4][4] = {
+    {7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
 
 // The round's function of three words, and the word of the block that step i takes.
 std::uint32_t Mix(int round, std::uint32_t b, std::uint32_t c, std::uint32_t d) {

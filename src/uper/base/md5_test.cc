@@ -15,8 +15,9 @@ TEST(Md5Test, ValuesOfTheStandard) {
   EXPECT_EQ(TextOf("abc"), "900150983cd24fb0d6963f7d28e17f72");
   EXPECT_EQ(TextOf("message digest"), "f96b697d7cb7938d525a2f31aaf161d0");
   EXPECT_EQ(TextOf("abcdefghijklmnopqrstuvwxyz"), "c3fcd3d76192e4007dfb496cca67e13b");
-  EXPECT_EQ(TextOf("12345678901234567890123456789012345678901234567890123456789012345678901234567890"),
-            "57edf4a22be3c955ac49da2e2107b67a");
+  EXPECT_EQ(
+      TextOf("12345678901234567890123456789012345678901234567890123456789012345678901234567890"),
+      "57edf4a22be3c955ac49da2e2107b67a");
 }
 
 // Lengths around the end of a block, where the padding needs one or two of them. Values of md5sum.

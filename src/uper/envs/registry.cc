@@ -98,9 +98,8 @@ std::unique_ptr<Environment> MakeEnvironment(std::string_view name,
                                   [&](const Maker& known) { return known.name == name; });
   if (maker == Makers().end()) {
     if (name.starts_with("atari/") && !atari::EmulatorAvailable()) {
-      throw Error(ErrorKind::kMissingData,
-                  "environment '" + std::string(name) + "': Atari is " +
-                      atari::EmulatorDescription());
+      throw Error(ErrorKind::kMissingData, "environment '" + std::string(name) + "': Atari is " +
+                                               atari::EmulatorDescription());
     }
     throw Error(ErrorKind::kUsage, "unknown environment '" + std::string(name) + "'" +
                                        DidYouMean(name, EnvironmentNames()) +

@@ -28,10 +28,10 @@ TEST(RegistryTest, NamesAreThoseOfTheDesign) {
     EXPECT_EQ(names.back(), "atari/zaxxon");
     names.resize(8);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"bandit/conal", "bandit/shifted", "grid/noisy",
-                                             "minatar/asterix", "minatar/breakout",
-                                             "minatar/freeway", "minatar/seaquest",
-                                             "minatar/space_invaders"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"bandit/conal", "bandit/shifted", "grid/noisy",
+                                      "minatar/asterix", "minatar/breakout", "minatar/freeway",
+                                      "minatar/seaquest", "minatar/space_invaders"}));
 }
 
 TEST(RegistryTest, EveryNameMakesTheEnvironmentOfThatName) {

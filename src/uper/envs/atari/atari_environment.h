@@ -24,10 +24,10 @@ struct AtariRules {
     kKept,
   };
 
-  int noop_max_frames = 30;          // an episode starts with 1 to so many idle frames; 0: none
-  double sticky = 0;                 // a frame repeats the last executed action with this probability
-  bool discount_lost_lives = true;   // a lost life makes the discount 0, play goes on
-  bool episodic_life = false;        // a lost life ends the episode; the next one is a new game
+  int noop_max_frames = 30;  // an episode starts with 1 to so many idle frames; 0: none
+  double sticky = 0;         // a frame repeats the last executed action with this probability
+  bool discount_lost_lives = true;  // a lost life makes the discount 0, play goes on
+  bool episodic_life = false;       // a lost life ends the episode; the next one is a new game
   Window window = Window::kPlaces;
   int frame_size = 84;
 };
@@ -71,9 +71,9 @@ class AtariEnvironment final : public Environment {
 
   atari::FrameProcessor processor_;
   RandomStream noops_, sticky_;
-  int held_action_ = 0;      // code of the action that the console got last
-  int lives_ = 0;            // after the last frame
-  Picture older_, newer_;    // what the next observation is made of
+  int held_action_ = 0;    // code of the action that the console got last
+  int lives_ = 0;          // after the last frame
+  Picture older_, newer_;  // what the next observation is made of
 };
 
 // Where the options say that the ROMs are.

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
+
 namespace uper {
 namespace {
 
@@ -69,9 +72,7 @@ class ScriptedEmulator final : public atari::Emulator {
 };
 
 AtariRules Zoo() { return ProtocolRules({.noop_max_frames = 1}); }
-AtariRules Dopamine() {
-  return ProtocolRules({.sticky = 0, .protocol = AtariProtocol::kDopamine});
-}
+AtariRules Dopamine() { return ProtocolRules({.sticky = 0, .protocol = AtariProtocol::kDopamine}); }
 
 class AtariEnvironmentTest : public testing::Test {
  protected:

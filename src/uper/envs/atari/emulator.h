@@ -59,8 +59,8 @@ bool EmulatorAvailable();
 // "ALE 0.12.1", or why there is none.
 std::string EmulatorDescription();
 
-// Throws Error(kUsage) for a mode or difficulty the game does not have, Error(kMissingData) when the
-// program was built without the emulator.
+// Throws Error(kUsage) for a mode or difficulty the game does not have, Error(kMissingData) when
+// the program was built without the emulator.
 std::unique_ptr<Emulator> MakeEmulator(const EmulatorOptions& options);
 
 }  // namespace uper::atari

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "uper/envs/atari/byte_lanes.h"
 #include "uper/envs/atari/resample.h"
 #include "uper/envs/atari/screen_table.h"
 
@@ -23,8 +24,9 @@ struct FrameProcessorOptions {
   ResizeRule resize = ResizeRule::kBilinear;
 };
 
-// From two screens to one grey square, the same pixels as the Python libraries. Rows that repeat the
-// one above, as most do on this console, are converted and resized across once. Not thread-safe.
+// From two screens to one grey square, the same pixels as the Python libraries. Rows that repeat
+// the one above, as most do on this console, are converted and resized across once. Not
+// thread-safe.
 class FrameProcessor {
  public:
   FrameProcessor(const FrameProcessorOptions& options, const ScreenTable& table);
@@ -36,21 +38,28 @@ class FrameProcessor {
 
  private:
   void FindRows(const std::uint8_t* one, const std::uint8_t* other);
+  void DownBilinear();
+  void DownArea();
   void ConvertTile(const std::uint8_t* one, const std::uint8_t* other, std::size_t first_row);
 
   // Constant after construction.
   const FrameProcessorOptions options_;
   const ScreenTable table_;
+  const LaneTable single_;  // its diagonal
   Taps<int> across_bilinear_, down_bilinear_;
+  std::vector<int> across_offsets_;  // [size, taps]: of the columns in tile_
   Taps<float> across_area_, down_area_;
 
   // Scratch.
-  std::vector<int> row_of_;                // [height]: number of the distinct row
-  std::vector<int> rows_;                  // first line of each distinct row
-  std::vector<std::uint8_t> tile_;         // [width, kTileRows]: grey, turned
+  std::vector<int> row_of_;                 // [height]: number of the distinct row
+  std::vector<int> rows_;                   // first line of each distinct row
+  std::vector<std::uint8_t> grey_;          // [16, width]: distinct rows
+  std::vector<std::uint8_t> tile_;          // [width, 16]: the same, turned
+  std::vector<std::uint8_t> turned_;        // [stride, 16]: resized across
   std::vector<std::uint8_t> middle_bytes_;  // [distinct row, stride]: resized across
   std::vector<float> middle_floats_;
-  std::vector<std::uint8_t> line_;  // [stride]: one line of the result
+  std::vector<int> down_offsets_;     // [size, taps]: of the rows in middle_bytes_
+  std::vector<std::uint8_t> result_;  // [size, stride]
 };
 
 }  // namespace uper::atari

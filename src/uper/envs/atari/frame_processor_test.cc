@@ -84,8 +84,8 @@ TEST(FrameProcessorTest, SameAsTheNaiveModel) {
   for (const ResizeRule rule : {ResizeRule::kBilinear, ResizeRule::kArea}) {
     for (const int size : {84, 64, 97}) {
       const FrameProcessorOptions options = {.size = size, .resize = rule};
-      const ScreenTable table = rule == ResizeRule::kBilinear ? LumaOfMaximum(palette)
-                                                              : MaximumOfGrey(palette);
+      const ScreenTable table =
+          rule == ResizeRule::kBilinear ? LumaOfMaximum(palette) : MaximumOfGrey(palette);
       FrameProcessor processor(options, table);
       for (std::uint64_t seed = 0; seed < 4; ++seed) {  // one processor: nothing is left behind
         const Screen one = SomeScreen(options, seed);

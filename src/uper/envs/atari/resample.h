@@ -9,8 +9,8 @@ namespace uper::atari {
 template <typename Weight>
 struct Taps {
   int width = 0;
-  std::vector<int> first;        // [output]
-  std::vector<Weight> weights;   // [output, width]
+  std::vector<int> first;       // [output]
+  std::vector<Weight> weights;  // [output, width]
 
   int outputs() const { return static_cast<int>(first.size()); }
 };

@@ -27,8 +27,7 @@ TEST(BilinearTapsTest, SameSizeIsTheIdentity) {
   const Taps<int> taps = BilinearTaps(5, 5);
   for (int i = 0; i < 5; ++i) {
     for (int t = 0; t < taps.width; ++t) {
-      EXPECT_EQ(taps.weights[i * taps.width + t],
-                taps.first[i] + t == i ? 1 << kBilinearBits : 0);
+      EXPECT_EQ(taps.weights[i * taps.width + t], taps.first[i] + t == i ? 1 << kBilinearBits : 0);
     }
   }
 }

@@ -47,9 +47,9 @@ TEST_F(RomFileTest, RightContentIsAccepted) {
 TEST_F(RomFileTest, EveryProblemNamesGamePathAndDigests) {
   const auto expect = [&](const std::string& what) {
     const std::string problem = Problem();
-    for (const std::string& part :
-         {std::string("atari/abc"), (folder_ / "abc.bin").string(),
-          std::string("900150983cd24fb0d6963f7d28e17f72"), std::string("environment.rom_dir"), what}) {
+    for (const std::string& part : {std::string("atari/abc"), (folder_ / "abc.bin").string(),
+                                    std::string("900150983cd24fb0d6963f7d28e17f72"),
+                                    std::string("environment.rom_dir"), what}) {
       EXPECT_TRUE(Has(problem, part)) << part << " not in: " << problem;
     }
   };

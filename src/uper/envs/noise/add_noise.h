@@ -15,9 +15,10 @@ struct OwnRules {
   std::int64_t time_limit_frames = 0;
 };
 
-// Wraps an environment in everything the options ask for: sticky actions, random actions, the time limit, reward noise and noisy channels, from the inside out. Noisy
-// channels come last, so that reward noise chooses its states by the game's own observation. What
-// is off costs nothing. REQUIRES: the options are valid.
+// Wraps an environment in everything the options ask for: sticky actions, random actions, the time
+// limit, reward noise and noisy channels, from the inside out. Noisy channels come last, so that
+// reward noise chooses its states by the game's own observation. What is off costs nothing.
+// REQUIRES: the options are valid.
 std::unique_ptr<Environment> AddNoise(std::unique_ptr<Environment> environment,
                                       const EnvironmentOptions& options, const OwnRules& own,
                                       std::uint64_t seed, std::uint64_t index);
