@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "uper/base/error.h"
 #include "uper/base/thread_pool.h"
@@ -20,13 +21,13 @@ Problems ProblemsOf(const std::string& game, const EnvironmentOptions& options) 
     return MakeEnvironment("atari/" + game, options, seed, index);
   };
   return ConformanceProblems(
-      make, {.steps = 120, .save_points = 4, .has_lives = true, .damaged_states = 40});
+      make, {.steps = 60, .save_points = 2, .has_lives = true, .damaged_states = 4});
 }
 
 TEST(AleEnvironmentTest, ConformsInBothProtocols) {
   EXPECT_EQ(ProblemsOf("breakout", {}), Problems{});
   EXPECT_EQ(ProblemsOf("breakout", {.protocol = AtariProtocol::kDopamine}), Problems{});
-  EXPECT_EQ(ProblemsOf("pong", {.sticky = 0.1, .time_limit_frames = 150, .cached_reset = false}),
+  EXPECT_EQ(ProblemsOf("pong", {.sticky = 0.1, .time_limit_frames = 50, .cached_reset = false}),
             Problems{});
 }
 
@@ -118,7 +119,8 @@ TEST(AleEnvironmentTest, ResultsDoNotDependOnTheNumberOfThreads) {
   }
   EXPECT_EQ(seen[1], seen[2]);
   EXPECT_EQ(seen[1], seen[4]);
-  EXPECT_NE(seen[1][0], seen[1][1]) << "environments of different index start differently";
+  EXPECT_GT(std::set<Bytes>(seen[1].begin(), seen[1].end()).size(), 1u)
+      << "environments of different index start differently";
 }
 
 TEST(AleEnvironmentTest, ActionSetsModesAndDifficulties) {
