@@ -9,6 +9,7 @@ SOURCES = git ls-files -co --exclude-standard '*.h' '*.cc'
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+demo: SETUP_FLAGS = --without-atari
 DEMO = runs/demo
 
 demo: build  ## train UPER on MinAtar breakout (about 3 minutes), play it against a random policy, draw the curves
@@ -28,8 +29,8 @@ test: setup  ## every test: release, sanitizers, format, layers, Python
 soak: setup  ## the long campaigns (hours)
 	@python tools/run_tests.py --soak
 
-setup:  ## install what is missing (system packages, .venv)
-	@tools/setup.sh
+setup:  ## install what is missing (system packages, .venv, the Atari emulator)
+	@tools/setup.sh $(SETUP_FLAGS)
 
 format: setup  ## clang-format all sources in place
 	@$(SOURCES) | xargs clang-format -i

@@ -35,11 +35,15 @@ function(uper_tests name target)
     PROPERTIES TIMEOUT 300)
 endfunction()
 
-# uper_layer(<name> <folder> [DEPENDS <layers...>] [LIBRARIES <targets...>]): all .cc files below
-# the folder; files named *_test.cc become the layer's test program, so no test can be forgotten.
+# uper_layer(<name> <folder> [DEPENDS <layers...>] [LIBRARIES <targets...>] [EXCLUDE <regex>]): all
+# .cc files below the folder but those that match the expression; files named *_test.cc become the
+# layer's test program, so no test can be forgotten.
 function(uper_layer name folder)
-  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "DEPENDS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "EXCLUDE" "DEPENDS;LIBRARIES")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
+  if(ARG_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX ${ARG_EXCLUDE})
+  endif()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")

@@ -1,5 +1,6 @@
 """Shared parts of the tests that run the program from outside."""
 
+import csv
 import subprocess
 from pathlib import Path
 
@@ -7,6 +8,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build" / "uper"
+
+with open(ROOT / "data" / "atari57-human-random.csv") as scores:
+    GAMES_57 = [row["game"] for row in csv.DictReader(scores)]
 
 
 def pytest_configure(config):

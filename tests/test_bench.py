@@ -51,6 +51,15 @@ def test_bench_env(uper, env):
     check_spread(measured, "raw_frames_per_second")
 
 
+def test_bench_env_of_atari(uper):
+    measured = run_json(uper, "bench", "env", "--env", "atari/pong", "--repeats", 1, "--threads", 2,
+                        "--environments", 3, "--no-peers")
+    assert measured["env"] == "atari/pong" and (measured["threads"], measured["environments"]) == (2, 3)
+    for key in ("frames_per_second", "raw_frames_per_second", "pool_frames_per_second"):
+        check_spread(measured, key)
+    assert measured["peers"] == []
+
+
 SHARES = [f"{part}_share" for part in ("acting", "environment", "sampling", "learning", "saving")]
 
 
@@ -131,7 +140,8 @@ def test_doctor(uper):
     assert found["cores"] >= 1 and found["cpu"] and found["instruction_set"]
     assert 0 < found["memory_available_bytes"] <= found["memory_bytes"]
     assert found["disk_free_bytes"] > 0
-    assert found["gpu"] is None and found["atari"] is False
+    assert found["gpu"] is None
+    assert found["atari"] is True and "ALE 0.12.1" in found["atari_emulator"] and found["atari_roms"] == 57
     assert found["environments"] == len(uper("list", "envs").stdout.split())
     assert found["agents"] == len(uper("list", "agents").stdout.split())
     assert found["python"]["matplotlib"]

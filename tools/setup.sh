@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing: system packages (apt, as root or through sudo) and a private .venv.
-# Idempotent; says what it does; does nothing when everything is there.
+# Installs what is missing: system packages (apt, as root or through sudo), a private .venv and the
+# Atari emulator in .cache/. Idempotent; says what it does; does nothing when everything is there.
+#   --without-atari   leave the emulator as it is (`make demo`)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +9,7 @@ cd "$(dirname "$0")/.."
 packages=(
   build-essential git pkg-config python3 python3-venv
   libcli11-dev libfmt-dev nlohmann-json3-dev
-  libhwy-dev libtomlplusplus-dev libzstd-dev libxxhash-dev
+  libhwy-dev libtomlplusplus-dev libzstd-dev libxxhash-dev zlib1g-dev
   libgtest-dev
 )
 
@@ -56,3 +57,4 @@ install_python_packages() {
 
 install_packages
 install_python_packages
+[ "${1:-}" = --without-atari ] || tools/setup_ale.sh

@@ -240,9 +240,17 @@ void AddBenchEnv(CLI::App& bench, const StopFlag& stop, Command& chosen) {
   command->add_option("--threads", options->threads, "One environment each")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  command
+      ->add_option("--environments", options->environments,
+                   "Atari: of a pool that steps together (default: four a thread)")
+      ->check(CLI::Range(1, 4096));
   command->add_option("--repeats", options->repeats, "Measurements, for the spread")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command->add_flag("--peers,!--no-peers", options->peers,
+                    "Atari: also time EnvPool and ALE's vector environment where Python has them "
+                    "(default: yes)");
+  AddSettings(command, options->assignments, "key=value: an environment.* key");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper bench env --env minatar/breakout");
   command->callback([options, &stop, &chosen] {

@@ -116,7 +116,10 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop);
 struct BenchEnvOptions {
   std::string env = "minatar/breakout";
   int threads = 1;
+  int environments = 0;  // of the pool that steps together (Atari); 0: four a thread
   int repeats = 7;
+  bool peers = true;                     // Atari: also time EnvPool and ALE's vector environment
+  std::vector<std::string> assignments;  // environment.* only
   bool json = false;
 };
 int BenchEnv(const BenchEnvOptions& options, const StopFlag& stop);

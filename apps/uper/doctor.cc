@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -9,6 +10,9 @@
 #include "apps/uper/memory_info.h"
 #include "apps/uper/python_tools.h"
 #include "apps/uper/version.h"
+#include "uper/base/error.h"
+#include "uper/envs/atari/emulator.h"
+#include "uper/envs/atari/rom_file.h"
 #include "uper/envs/registry.h"
 #include "uper/nn/cpu/simd_info.h"
 #include "uper/train/agent_files.h"
@@ -54,19 +58,37 @@ struct Findings {
   bool folder_writable = false;
   std::optional<nlohmann::json> python;
   std::size_t environments = 0;
+  std::size_t roms = 0;                   // of the 57 games, in the set-up's folder
+  std::vector<std::string> missing_roms;  // games without a right one
 
   bool draws() const { return python && !python->at("matplotlib").is_null(); }
 };
 
+// The games whose ROM is missing or not the right one.
+std::vector<std::string> MissingRoms() {
+  std::vector<std::string> missing;
+  for (const atari::Game& game : atari::kGames) {
+    try {
+      atari::CheckedRom(atari::DefaultRomFolder(), game);
+    } catch (const Error&) {
+      missing.emplace_back(game.name);
+    }
+  }
+  return missing;
+}
+
 Findings Examine() {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(".", error);
+  const std::vector<std::string> missing_roms = MissingRoms();
   return {.machine = DescribeMachine(),
           .memory = ReadMemoryInfo(),
           .disk_free_bytes = error ? 0 : static_cast<std::int64_t>(space.available),
           .folder_writable = access(".", W_OK) == 0,
           .python = AskPython(),
-          .environments = EnvironmentNames().size()};
+          .environments = EnvironmentNames().size(),
+          .roms = atari::kGames.size() - missing_roms.size(),
+          .missing_roms = missing_roms};
 }
 
 std::vector<std::string> WhatWorks(const Findings& found) {
@@ -79,8 +101,14 @@ std::vector<std::string> WhatWorks(const Findings& found) {
 }
 
 std::vector<std::string> WhatDoesNot(const Findings& found) {
-  std::vector<std::string> missing = {"training on a GPU: this build runs on the CPU only",
-                                      "Atari games: not in this build"};
+  std::vector<std::string> missing = {"training on a GPU: this build runs on the CPU only"};
+  if (!atari::EmulatorAvailable()) {
+    missing.push_back("Atari games: the emulator is " + atari::EmulatorDescription());
+  } else if (!found.missing_roms.empty()) {
+    missing.push_back(fmt::format("Atari games without a right ROM in {}: {}; run `make setup`",
+                                  atari::DefaultRomFolder().string(),
+                                  fmt::join(found.missing_roms, ", ")));
+  }
   if (!found.python) {
     missing.push_back(fmt::format("pictures: no working Python at {}; run `make setup`",
                                   PythonProgram().string()));
@@ -96,6 +124,11 @@ std::vector<std::string> WhatDoesNot(const Findings& found) {
     missing.emplace_back("large replay memories: less than 1 GiB of memory is available");
   }
   return missing;
+}
+
+std::string AtariText(const Findings& found) {
+  return fmt::format("{}; {} of {} ROMs in {}", atari::EmulatorDescription(), found.roms,
+                     atari::kGames.size(), atari::DefaultRomFolder().string());
 }
 
 std::string Gibibytes(std::int64_t bytes) {
@@ -131,7 +164,7 @@ void PrintText(const Findings& found) {
   line("GPU", "not used: this build runs on the CPU only");
   line("Python", PythonText(found));
   line("environments", fmt::format("{} built in (`uper list envs`)", found.environments));
-  line("Atari", "not in this build");
+  line("Atari", AtariText(found));
   fmt::print("\nworks here:\n");
   for (const std::string& what : WhatWorks(found)) fmt::print("  {}\n", what);
   fmt::print("does not work here:\n");
@@ -149,7 +182,10 @@ nlohmann::ordered_json Describe(const Findings& found) {
                                  {"memory_limit_bytes", nullptr},
                                  {"disk_free_bytes", found.disk_free_bytes},
                                  {"gpu", nullptr},
-                                 {"atari", false},
+                                 {"atari", atari::EmulatorAvailable()},
+                                 {"atari_emulator", atari::EmulatorDescription()},
+                                 {"atari_roms", found.roms},
+                                 {"atari_rom_dir", atari::DefaultRomFolder().string()},
                                  {"python", nullptr},
                                  {"environments", found.environments},
                                  {"agents", AgentNames().size()},

@@ -8,14 +8,15 @@
 
 #include "apps/uper/action_file.h"
 #include "apps/uper/commands.h"
+#include "apps/uper/environment_settings.h"
 #include "apps/uper/exit_code.h"
 #include "apps/uper/memory_info.h"
+#include "apps/uper/observation_stack.h"
 #include "uper/base/check.h"
 #include "uper/base/npz_writer.h"
 #include "uper/base/random.h"
 #include "uper/core/moments.h"
 #include "uper/envs/registry.h"
-#include "uper/train/config_io.h"
 
 namespace uper {
 namespace {
@@ -24,20 +25,6 @@ constexpr std::int64_t kDefaultEpisodes = 100;
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxDumpBytes = (std::int64_t{1} << 32) - (1 << 20);  // of a plain .npz
 constexpr double kMebibyte = 1 << 20;
-
-EnvironmentOptions OptionsFrom(const std::vector<std::string>& assignments) {
-  RunConfig config;
-  for (const std::string& assignment : assignments) {
-    const auto [key, value] = SplitSetting(assignment);
-    if (!key.starts_with("environment.") || key == "environment.name") {
-      throw Error(ErrorKind::kUsage, "--set " + assignment +
-                                         ": rollout has no agent and takes environment.* keys "
-                                         "only (--env names the environment)");
-    }
-    SetKey(config, key, value, "--set " + assignment);
-  }
-  return config.environment.options;
-}
 
 // What is played; seed and options decide everything, so it can be played twice.
 struct Script {
@@ -55,13 +42,12 @@ struct Script {
 class StepRecorder {
  public:
   static std::int64_t BytesPerStep(const EnvironmentSpec& spec) {
-    return static_cast<std::int64_t>(spec.observation_bytes() + sizeof(std::int32_t) +
+    return static_cast<std::int64_t>(spec.observation_bytes() * spec.stack + sizeof(std::int32_t) +
                                      2 * sizeof(double) + 2);
   }
 
-  StepRecorder(const EnvironmentSpec& spec, std::int64_t steps) : spec_(spec) {
-    UPER_CHECK(spec.stack == 1, "stacked observations cannot be dumped");
-    observations_.reserve(steps * spec.observation_bytes());
+  StepRecorder(const EnvironmentSpec& spec, std::int64_t steps) : spec_(spec), stack_(spec) {
+    observations_.reserve(steps * spec.observation_bytes() * spec.stack);
     actions_.reserve(steps);
     rewards_.reserve(steps);
     discounts_.reserve(steps);
@@ -69,8 +55,12 @@ class StepRecorder {
     truncated_.reserve(steps);
   }
 
+  void StartEpisode() { stack_.Clear(); }
   void AddObservation(std::span<const std::byte> observation) {
-    observations_.insert(observations_.end(), observation.begin(), observation.end());
+    stack_.Push(observation);
+    const std::size_t before = observations_.size();
+    observations_.resize(before + stack_.bytes());
+    stack_.Write(std::span(observations_).subspan(before));
   }
   void AddStep(int action, const TimeStep& step) {
     actions_.push_back(action);
@@ -84,7 +74,7 @@ class StepRecorder {
     const std::size_t steps = actions_.size();
     const NpyShape shape{steps, static_cast<std::size_t>(spec_.height),
                          static_cast<std::size_t>(spec_.width),
-                         static_cast<std::size_t>(spec_.channels)};
+                         static_cast<std::size_t>(spec_.channels * spec_.stack)};
     if (spec_.element == EnvironmentSpec::Element::kUint8) {
       file.Add("observation", ObservationsAs<std::uint8_t>(), shape);
     } else {
@@ -106,6 +96,7 @@ class StepRecorder {
   }
 
   const EnvironmentSpec spec_;
+  ObservationStack stack_;
   std::vector<std::byte> observations_;  // [step, height, width, channel], before each action
   std::vector<std::int32_t> actions_;
   std::vector<double> rewards_, discounts_;
@@ -128,6 +119,7 @@ Outcome Play(const Script& script, StepRecorder* recorder, const StopFlag& stop)
   Outcome outcome;
   while (outcome.steps < script.max_steps && std::ssize(outcome.returns) < script.max_episodes) {
     environment->Reset(observation);
+    if (recorder != nullptr) recorder->StartEpisode();
     double episode_return = 0;
     const std::int64_t first_step = outcome.steps;
     for (bool last = false; !last && outcome.steps < script.max_steps;) {
@@ -154,8 +146,9 @@ Script ScriptFrom(const RolloutOptions& options) {
   if (options.policy.empty() == options.actions.empty()) {
     throw Error(ErrorKind::kUsage, "give either --policy random or --actions FILE");
   }
-  Script script{
-      .env = options.env, .options = OptionsFrom(options.assignments), .seed = options.seed};
+  Script script{.env = options.env,
+                .options = EnvironmentOptionsFrom(options.assignments),
+                .seed = options.seed};
   const int actions = script.MakeGame()->spec().actions;
   if (options.episodes > 0) script.max_episodes = options.episodes;
   if (options.steps > 0) script.max_steps = options.steps;

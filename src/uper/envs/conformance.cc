@@ -328,7 +328,7 @@ class Suite {
       player.Next(options_.steps / 8);
       const Bytes state = original->SaveState();
       if (point == 0) TryWrongLengths(state);
-      for (std::size_t i = 0; i < state.size(); ++i) {
+      for (std::size_t i = 0; i < state.size(); i += Stride(state)) {
         Bytes flipped = state;
         flipped[i] ^= static_cast<std::byte>(1 << (i % 8));
         TryFlippedState(flipped);
@@ -336,9 +336,15 @@ class Suite {
     }
   }
 
+  // Bytes between two places of damage.
+  std::size_t Stride(const Bytes& state) const {
+    if (options_.damaged_states == 0) return 1;
+    return 1 + state.size() / static_cast<std::size_t>(options_.damaged_states);
+  }
+
   void TryWrongLengths(const Bytes& state) {
     const auto environment = Make();
-    for (std::size_t length = 0; length < state.size(); ++length) {
+    for (std::size_t length = 0; length < state.size(); length += Stride(state)) {
       const auto start = std::span(state).first(length);
       findings_.ExpectError(
           ErrorKind::kCorrupt, [&] { environment->RestoreState(start); },

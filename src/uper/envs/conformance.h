@@ -19,6 +19,8 @@ struct ConformanceOptions {
   int save_points = 40;    // spread over these steps
   bool is_random = true;   // false: seed and index decide nothing
   bool has_lives = false;  // true: a discount may be 0 in mid-episode
+  // Damaged and shortened copies that are tried of each saved state; 0: one for every byte.
+  int damaged_states = 0;
 };
 
 // Plays an environment against the contract of environment.h and returns what it breaks, in words;

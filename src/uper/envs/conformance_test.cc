@@ -44,7 +44,14 @@ TEST_P(EveryEnvironmentTest, Conforms) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryEnvironmentTest, testing::ValuesIn(EnvironmentNames()),
+// Atari has a test of its own: its states are large and its steps take time.
+std::vector<std::string> SmallEnvironments() {
+  std::vector<std::string> names = EnvironmentNames();
+  std::erase_if(names, [](const std::string& name) { return name.starts_with("atari/"); });
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryEnvironmentTest, testing::ValuesIn(SmallEnvironments()),
                          [](const testing::TestParamInfo<std::string>& test) {
                            std::string name = test.param;
                            std::ranges::replace_if(

@@ -1,21 +1,47 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace uper {
+
+// A published set of rules for Atari; docs/atari.md says what is in each.
+enum class AtariProtocol { kDqnZoo, kDopamine };
 
 // How an environment is played, beside its rules: the table [environment] of a configuration. The
 // defaults are every environment as published, without noise on purpose.
 struct EnvironmentOptions {
   // Probability that a step repeats the action executed last instead of the one given.
-  // -1: the environment's own (MinAtar 0.1, bandits and grid 0).
+  // -1: the environment's own (MinAtar 0.1, Atari with protocol dopamine 0.25, else 0). A step is a
+  // frame on Atari.
   double sticky = -1;
   // MinAtar: the game becomes harder as it goes on (asterix, seaquest, space_invaders).
   bool difficulty_ramping = true;
   // MinAtar: only the actions that do something in the game. Published results use all six.
   bool minimal_actions = false;
   // An episode is cut off (truncated, the agent bootstraps) after so many frames. 0: never.
-  std::int64_t time_limit_frames = 0;
+  // -1: the environment's own (Atari 108,000, else never).
+  std::int64_t time_limit_frames = -1;
+
+  // Atari only.
+
+  AtariProtocol protocol = AtariProtocol::kDqnZoo;
+  // Folder with GAME.bin files. Empty: the one of the set-up.
+  std::string rom_dir;
+  // All 18 actions instead of those that the game uses.
+  bool full_action_set = false;
+  // Of the game; -1: its default.
+  int mode = -1;
+  int difficulty = -1;
+  // A lost life ends the episode.
+  bool episodic_life = false;
+  // Width and height of an observation.
+  int frame_size = 84;
+  // An episode starts with 1 to so many idle frames; 0: none; -1: the protocol's (30 or 0).
+  int noop_max_frames = -1;
+  // Every game starts from the state after the first reset of the console, which takes no time. If
+  // not, the console is reset for each and what it did before can have an effect.
+  bool cached_reset = true;
 
   // Noise on purpose. Each kind draws from a stream of its own, so that switching one on changes no
   // draw of the game or of another kind.
@@ -41,6 +67,15 @@ struct EnvironmentOptions {
     visit("difficulty_ramping", self.difficulty_ramping);
     visit("minimal_actions", self.minimal_actions);
     visit("time_limit_frames", self.time_limit_frames);
+    visit("protocol", self.protocol);
+    visit("rom_dir", self.rom_dir);
+    visit("full_action_set", self.full_action_set);
+    visit("mode", self.mode);
+    visit("difficulty", self.difficulty);
+    visit("episodic_life", self.episodic_life);
+    visit("frame_size", self.frame_size);
+    visit("noop_max_frames", self.noop_max_frames);
+    visit("cached_reset", self.cached_reset);
     visit("reward_noise_sd", self.reward_noise_sd);
     visit("reward_noise_share", self.reward_noise_share);
     visit("noisy_channels", self.noisy_channels);

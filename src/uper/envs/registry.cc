@@ -6,6 +6,8 @@
 
 #include "uper/base/error.h"
 #include "uper/base/nearest_name.h"
+#include "uper/envs/atari/atari_environment.h"
+#include "uper/envs/atari/games.h"
 #include "uper/envs/bandit/bandit_environment.h"
 #include "uper/envs/grid/grid_environment.h"
 #include "uper/envs/minatar/minatar_environment.h"
@@ -14,39 +16,48 @@
 namespace uper {
 namespace {
 
-// Makes the bare environment; all its draws come from the stream.
+// Seed and index name the environment's random streams.
+struct Streams {
+  std::uint64_t seed = 0;
+  std::uint64_t index = 0;
+
+  RandomStream Main() const { return {seed, "environment", index}; }
+};
+
+// Makes the bare environment.
 using MakeBare =
-    std::function<std::unique_ptr<Environment>(const EnvironmentOptions&, const RandomStream&)>;
+    std::function<std::unique_ptr<Environment>(const EnvironmentOptions&, const Streams&)>;
 
 struct Maker {
   std::string name;
   MakeBare make;
-  double default_sticky = 0;
+  OwnRules own_rules = {};
   bool noisy_suite = false;  // noise that the options leave off is the suite's
 };
 
 Maker BanditMaker(const std::string& name, double mean_spread) {
-  return {name, [=](const EnvironmentOptions&, const RandomStream& stream) {
+  return {name, [=](const EnvironmentOptions&, const Streams& streams) {
             return std::make_unique<BanditEnvironment>(
-                name, ConalBanditOptions{.mean_spread = mean_spread}, stream);
+                name, ConalBanditOptions{.mean_spread = mean_spread}, streams.Main());
           }};
 }
 
 Maker GridMaker(const std::string& name) {
-  return {name, [=](const EnvironmentOptions&, const RandomStream& stream) {
+  return {name, [=](const EnvironmentOptions&, const Streams& streams) {
             return std::make_unique<GridEnvironment>(name, DefaultGridMap(), NoisyGridOptions{},
-                                                     stream);
+                                                     streams.Main());
           }};
 }
 
 Maker MinAtarMaker(const std::string& name, const std::string& game, bool noisy_suite) {
   return {name,
-          [=](const EnvironmentOptions& options, const RandomStream& stream) {
-            return std::make_unique<MinAtarEnvironment>(name, game, options.difficulty_ramping,
-                                                        options.minimal_actions,
-                                                        std::make_unique<StreamGameRandom>(stream));
+          [=](const EnvironmentOptions& options, const Streams& streams) {
+            return std::make_unique<MinAtarEnvironment>(
+                name, game, options.difficulty_ramping, options.minimal_actions,
+                std::make_unique<StreamGameRandom>(streams.Main()));
           },
-          MinAtarEnvironment::kDefaultSticky, noisy_suite};
+          {.sticky = MinAtarEnvironment::kDefaultSticky},
+          noisy_suite};
 }
 
 // The suite's noise in place of each kind that is off.
@@ -60,6 +71,14 @@ EnvironmentOptions WithSuiteNoise(EnvironmentOptions options) {
   return options;
 }
 
+Maker AtariMaker(const std::string& game) {
+  return {"atari/" + game,
+          [=](const EnvironmentOptions& options, const Streams& streams) {
+            return MakeAtariEnvironment(game, options, streams.seed, streams.index);
+          },
+          {.sticks_by_itself = true, .time_limit_frames = kAtariTimeLimitFrames}};
+}
+
 // A further family of environments is a further list of makers, appended here.
 std::vector<Maker> MakeMakers() {
   std::vector<Maker> makers = {BanditMaker("bandit/conal", 0), BanditMaker("bandit/shifted", 1),
@@ -68,6 +87,10 @@ std::vector<Maker> MakeMakers() {
     for (const std::string& game : minatar::GameNames()) {
       makers.push_back(MinAtarMaker((noisy ? "noisy-minatar/" : "minatar/") + game, game, noisy));
     }
+  }
+  if (!atari::EmulatorAvailable()) return makers;
+  for (const atari::Game& game : atari::kGames) {
+    makers.push_back(AtariMaker(std::string(game.name)));
   }
   return makers;
 }
@@ -91,14 +114,18 @@ std::unique_ptr<Environment> MakeEnvironment(std::string_view name,
   const auto maker = std::find_if(Makers().begin(), Makers().end(),
                                   [&](const Maker& known) { return known.name == name; });
   if (maker == Makers().end()) {
+    if (name.starts_with("atari/") && !atari::EmulatorAvailable()) {
+      throw Error(ErrorKind::kMissingData, "environment '" + std::string(name) + "': Atari is " +
+                                               atari::EmulatorDescription());
+    }
     throw Error(ErrorKind::kUsage, "unknown environment '" + std::string(name) + "'" +
                                        DidYouMean(name, EnvironmentNames()) +
                                        "; `uper list envs` shows all");
   }
   options.Validate();
   const EnvironmentOptions actual = maker->noisy_suite ? WithSuiteNoise(options) : options;
-  return AddNoise(maker->make(actual, RandomStream(seed, "environment", index)), actual,
-                  maker->default_sticky, seed, index);
+  return AddNoise(maker->make(actual, {.seed = seed, .index = index}), actual, maker->own_rules,
+                  seed, index);
 }
 
 }  // namespace uper

@@ -22,6 +22,10 @@ inline constexpr auto kChoices<DeviceChoice> = std::to_array<Choice<DeviceChoice
     {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}});
 
 template <>
+inline constexpr auto kChoices<AtariProtocol> = std::to_array<Choice<AtariProtocol>>(
+    {{"dqn-zoo", AtariProtocol::kDqnZoo}, {"dopamine", AtariProtocol::kDopamine}});
+
+template <>
 inline constexpr auto kChoices<TorsoPreset> =
     std::to_array<Choice<TorsoPreset>>({{"auto", TorsoPreset::kAuto},
                                         {"nature", TorsoPreset::kNature},

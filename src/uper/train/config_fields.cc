@@ -47,14 +47,35 @@ void ListEnvironment(EnvironmentConfig& c, ConfigFieldList& list) {
   list.Table("environment");
   list.Add("name", c.name, "The game: see `uper list envs`.");
   list.Add("sticky", o.sticky, NumberRange{-1, 1},
-           "Probability that a step repeats the last executed action; -1: the environment's own "
-           "(MinAtar 0.1).");
+           "Probability that a step (Atari: a frame) repeats the last executed action; -1: the "
+           "environment's own (MinAtar 0.1, Atari by its protocol).");
   list.Add("difficulty_ramping", o.difficulty_ramping,
            "MinAtar: the game becomes harder as it goes on.");
   list.Add("minimal_actions", o.minimal_actions,
            "MinAtar: offer only the actions that do something. Published results use all six.");
-  list.Add("time_limit_frames", o.time_limit_frames, AtLeast(0),
-           "Cut an episode after so many frames (the agent bootstraps); 0: never.");
+  list.Add("time_limit_frames", o.time_limit_frames, AtLeast(-1),
+           "Cut an episode after so many frames (the agent bootstraps); 0: never; -1: the "
+           "environment's own (Atari 108,000, others never).");
+  list.Add("protocol", o.protocol,
+           "Atari: the published set of rules. dqn-zoo: no sticky actions, idle frames at the "
+           "start, a lost life has discount 0; dopamine: sticky 0.25, lives do not count.");
+  list.Add("rom_dir", o.rom_dir, "Atari: folder with GAME.bin files; empty: the set-up's.")
+      .on_resume = OnResume::kFree;
+  list.Add("full_action_set", o.full_action_set,
+           "Atari: all 18 actions instead of those that the game uses.");
+  list.Add("mode", o.mode, AtLeast(-1, 255), "Atari: mode of the game; -1: its default.");
+  list.Add("difficulty", o.difficulty, AtLeast(-1, 255),
+           "Atari: difficulty of the game; -1: its default.");
+  list.Add("episodic_life", o.episodic_life, "Atari: a lost life ends the episode.");
+  list.Add("frame_size", o.frame_size, AtLeast(16, 160),
+           "Atari: width and height of an observation.");
+  list.Add("noop_max_frames", o.noop_max_frames, AtLeast(-1, 10'000),
+           "Atari: an episode starts with 1 to so many idle frames; 0: none; -1: the protocol's "
+           "(dqn-zoo 30, dopamine 0).");
+  list.Add("cached_reset", o.cached_reset,
+           "Atari: every game starts from the state after the console's first reset. false: the "
+           "console is reset for each game (68 frames), and what it did before can have an "
+           "effect.");
   list.Add("reward_noise_sd", o.reward_noise_sd, NumberRange{0, 1e6},
            "Noise on purpose: standard deviation of a Gaussian added to rewards; 0: none.");
   list.Add("reward_noise_share", o.reward_noise_share, kProbability,

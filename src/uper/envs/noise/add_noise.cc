@@ -9,11 +9,13 @@
 namespace uper {
 
 std::unique_ptr<Environment> AddNoise(std::unique_ptr<Environment> environment,
-                                      const EnvironmentOptions& options, double default_sticky,
+                                      const EnvironmentOptions& options, const OwnRules& own,
                                       std::uint64_t seed, std::uint64_t index) {
   const auto stream = [&](const char* name) { return RandomStream(seed, name, index); };
-  const double sticky = options.sticky < 0 ? default_sticky : options.sticky;
-  if (sticky > 0) {
+  const double sticky = options.sticky < 0 ? own.sticky : options.sticky;
+  const std::int64_t limit =
+      options.time_limit_frames < 0 ? own.time_limit_frames : options.time_limit_frames;
+  if (sticky > 0 && !own.sticks_by_itself) {
     environment = std::make_unique<StickyActions>(
         std::move(environment), sticky,
         std::make_unique<StreamGameRandom>(stream("environment: sticky actions")));
@@ -23,8 +25,8 @@ std::unique_ptr<Environment> AddNoise(std::unique_ptr<Environment> environment,
         std::make_unique<RandomActions>(std::move(environment), options.random_action_probability,
                                         stream("environment: random actions"));
   }
-  if (options.time_limit_frames > 0) {
-    environment = std::make_unique<TimeLimit>(std::move(environment), options.time_limit_frames);
+  if (limit > 0) {
+    environment = std::make_unique<TimeLimit>(std::move(environment), limit);
   }
   if (options.reward_noise_sd > 0 && options.reward_noise_share > 0) {
     environment = std::make_unique<RewardNoise>(std::move(environment), options.reward_noise_sd,

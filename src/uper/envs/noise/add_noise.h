@@ -8,12 +8,19 @@
 
 namespace uper {
 
-// Wraps an environment in everything the options ask for: sticky actions (or `default_sticky`),
-// random actions, the time limit, reward noise and noisy channels, from the inside out. Noisy
-// channels come last, so that reward noise chooses its states by the game's own observation. What
-// is off costs nothing. REQUIRES: the options are valid.
+// What the options' "the environment's own" means for an environment.
+struct OwnRules {
+  double sticky = 0;
+  bool sticks_by_itself = false;  // the environment repeats actions itself, frame by frame
+  std::int64_t time_limit_frames = 0;
+};
+
+// Wraps an environment in everything the options ask for: sticky actions, random actions, the time
+// limit, reward noise and noisy channels, from the inside out. Noisy channels come last, so that
+// reward noise chooses its states by the game's own observation. What is off costs nothing.
+// REQUIRES: the options are valid.
 std::unique_ptr<Environment> AddNoise(std::unique_ptr<Environment> environment,
-                                      const EnvironmentOptions& options, double default_sticky,
+                                      const EnvironmentOptions& options, const OwnRules& own,
                                       std::uint64_t seed, std::uint64_t index);
 
 }  // namespace uper

@@ -1,0 +1,370 @@
+// The one file that knows the Arcade Learning Environment.
+#include <ale/ale_interface.hpp>
+#include <ale/emucore/M6502.hxx>
+#include <ale/emucore/System.hxx>
+#include <ale/emucore/TIA.hxx>
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "uper/base/error.h"
+#include "uper/base/md5.h"
+#include "uper/envs/atari/emulator.h"
+
+namespace uper::atari {
+namespace {
+
+using ale::stella::M6502;
+using ale::stella::System;
+using ale::stella::TIA;
+
+// ALE saves most of a console's state, but not all of it: missing are the picture (a frame with few
+// lines shows what is left of the one before the last), the masks of the objects on the screen and
+// the state of the bus. They decide the pixels of the next frames, so they are saved here. The
+// members are private; naming them as arguments of an explicit instantiation is the one way of
+// standard C++ to reach them without another version of the sources.
+template <typename Tag, typename Tag::type Member>
+struct Reveal {
+  friend typename Tag::type MemberOf(Tag) { return Member; }
+};
+struct BallMask {
+  using type = const std::uint8_t* TIA::*;
+  friend type MemberOf(BallMask);
+};
+template struct Reveal<BallMask, &TIA::myCurrentBLMask>;
+struct Missile0Mask {
+  using type = const std::uint8_t* TIA::*;
+  friend type MemberOf(Missile0Mask);
+};
+template struct Reveal<Missile0Mask, &TIA::myCurrentM0Mask>;
+struct Missile1Mask {
+  using type = const std::uint8_t* TIA::*;
+  friend type MemberOf(Missile1Mask);
+};
+template struct Reveal<Missile1Mask, &TIA::myCurrentM1Mask>;
+struct Player0Mask {
+  using type = const std::uint8_t* TIA::*;
+  friend type MemberOf(Player0Mask);
+};
+template struct Reveal<Player0Mask, &TIA::myCurrentP0Mask>;
+struct Player1Mask {
+  using type = const std::uint8_t* TIA::*;
+  friend type MemberOf(Player1Mask);
+};
+template struct Reveal<Player1Mask, &TIA::myCurrentP1Mask>;
+struct PlayfieldMask {
+  using type = const std::uint32_t* TIA::*;
+  friend type MemberOf(PlayfieldMask);
+};
+template struct Reveal<PlayfieldMask, &TIA::myCurrentPFMask>;
+struct FramePointer {
+  using type = std::uint8_t* TIA::*;
+  friend type MemberOf(FramePointer);
+};
+template struct Reveal<FramePointer, &TIA::myFramePointer>;
+struct PartialFrame {
+  using type = bool TIA::*;
+  friend type MemberOf(PartialFrame);
+};
+template struct Reveal<PartialFrame, &TIA::myPartialFrameFlag>;
+struct FrameGreyed {
+  using type = bool TIA::*;
+  friend type MemberOf(FrameGreyed);
+};
+template struct Reveal<FrameGreyed, &TIA::myFrameGreyed>;
+struct DataBus {
+  using type = std::uint8_t System::*;
+  friend type MemberOf(DataBus);
+};
+template struct Reveal<DataBus, &System::myDataBusState>;
+struct LastAccessWasRead {
+  using type = bool M6502::*;
+  friend type MemberOf(LastAccessWasRead);
+};
+template struct Reveal<LastAccessWasRead, &M6502::myLastAccessWasRead>;
+struct BallTable {
+  using type = std::uint8_t (*)[4][4][320];
+  friend type MemberOf(BallTable);
+};
+template struct Reveal<BallTable, &TIA::ourBallMaskTable>;
+struct DisabledTable {
+  using type = const std::uint8_t (*)[640];
+  friend type MemberOf(DisabledTable);
+};
+template struct Reveal<DisabledTable, &TIA::ourDisabledMaskTable>;
+struct MissileTable {
+  using type = std::uint8_t (*)[4][8][4][320];
+  friend type MemberOf(MissileTable);
+};
+template struct Reveal<MissileTable, &TIA::ourMissleMaskTable>;
+struct PlayerTable {
+  using type = std::uint8_t (*)[4][2][8][320];
+  friend type MemberOf(PlayerTable);
+};
+template struct Reveal<PlayerTable, &TIA::ourPlayerMaskTable>;
+struct PlayfieldTable {
+  using type = std::uint32_t (*)[2][160];
+  friend type MemberOf(PlayfieldTable);
+};
+template struct Reveal<PlayfieldTable, &TIA::ourPlayfieldTable>;
+
+// A pointer into one of the mask tables, as a number that means the same in every process.
+struct MaskPlace {
+  std::uint8_t table = 0;
+  std::uint32_t offset = 0;  // bytes
+};
+
+template <typename Table>
+std::span<const std::byte> BytesOf(const Table* table) {
+  return std::as_bytes(std::span(table, 1));
+}
+
+std::array<std::span<const std::byte>, 5> MaskTables() {
+  return {BytesOf(MemberOf(BallTable{})), BytesOf(MemberOf(DisabledTable{})),
+          BytesOf(MemberOf(MissileTable{})), BytesOf(MemberOf(PlayerTable{})),
+          BytesOf(MemberOf(PlayfieldTable{}))};
+}
+
+MaskPlace PlaceOf(const void* mask) {
+  const auto* pointer = static_cast<const std::byte*>(mask);
+  const auto tables = MaskTables();
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    const std::byte* begin = tables[i].data();
+    if (!std::less<>{}(pointer, begin) && std::less<>{}(pointer, begin + tables[i].size())) {
+      return {static_cast<std::uint8_t>(i), static_cast<std::uint32_t>(pointer - begin)};
+    }
+  }
+  throw Error(ErrorKind::kInternal, "ALE: a mask outside of its tables");
+}
+
+template <typename Element>
+const Element* PointerTo(const MaskPlace& place) {
+  const auto table = MaskTables().at(place.table);
+  if (place.offset >= table.size() || place.offset % sizeof(Element) != 0) {
+    throw Error(ErrorKind::kCorrupt, "a saved state of the Atari console is damaged");
+  }
+  return reinterpret_cast<const Element*>(table.data() + place.offset);
+}
+
+// What ALE leaves out.
+struct HiddenState {
+  std::array<MaskPlace, 6> masks;
+  std::int64_t frame_position = 0;
+  bool partial_frame = false;
+  bool frame_greyed = false;
+  std::uint8_t data_bus = 0;
+  bool last_access_was_read = false;
+  std::vector<std::uint8_t> frame, previous_frame;
+};
+
+void Write(const HiddenState& state, ByteWriter& writer) {
+  for (const MaskPlace& mask : state.masks) {
+    writer.Write(mask.table);
+    writer.Write(mask.offset);
+  }
+  writer.Write(state.frame_position);
+  writer.Write(state.partial_frame);
+  writer.Write(state.frame_greyed);
+  writer.Write(state.data_bus);
+  writer.Write(state.last_access_was_read);
+  writer.WriteBlock(std::as_bytes(std::span(state.frame)));
+  writer.WriteBlock(std::as_bytes(std::span(state.previous_frame)));
+}
+
+std::vector<std::uint8_t> ReadFrame(ByteReader& reader, std::size_t bytes) {
+  const auto block = reader.ReadBlock();
+  if (block.size() != bytes) {
+    throw Error(ErrorKind::kCorrupt, "a saved Atari state has a picture of another size");
+  }
+  const auto* first = reinterpret_cast<const std::uint8_t*>(block.data());
+  return {first, first + block.size()};
+}
+
+HiddenState ReadHidden(ByteReader& reader, std::size_t frame_bytes) {
+  HiddenState state;
+  for (MaskPlace& mask : state.masks) {
+    mask.table = reader.ReadInRange<std::uint8_t>(0, 4);
+    mask.offset = reader.Read<std::uint32_t>();
+  }
+  state.frame_position = reader.ReadInRange<std::int64_t>(0, 160 * 300);
+  state.partial_frame = reader.Read<bool>();
+  state.frame_greyed = reader.Read<bool>();
+  state.data_bus = reader.Read<std::uint8_t>();
+  state.last_access_was_read = reader.Read<bool>();
+  state.frame = ReadFrame(reader, frame_bytes);
+  state.previous_frame = ReadFrame(reader, frame_bytes);
+  return state;
+}
+
+HiddenState HiddenOf(System& system, std::size_t frame_bytes) {
+  TIA& tia = system.tia();
+  const std::uint8_t* frame = tia.currentFrameBuffer();
+  const std::uint8_t* previous = tia.previousFrameBuffer();
+  return {.masks = {PlaceOf(tia.*MemberOf(BallMask{})), PlaceOf(tia.*MemberOf(Missile0Mask{})),
+                    PlaceOf(tia.*MemberOf(Missile1Mask{})), PlaceOf(tia.*MemberOf(Player0Mask{})),
+                    PlaceOf(tia.*MemberOf(Player1Mask{})), PlaceOf(tia.*MemberOf(PlayfieldMask{}))},
+          .frame_position = tia.*MemberOf(FramePointer{}) - frame,
+          .partial_frame = tia.*MemberOf(PartialFrame{}),
+          .frame_greyed = tia.*MemberOf(FrameGreyed{}),
+          .data_bus = system.*MemberOf(DataBus{}),
+          .last_access_was_read = system.m6502().*MemberOf(LastAccessWasRead{}),
+          .frame = {frame, frame + frame_bytes},
+          .previous_frame = {previous, previous + frame_bytes}};
+}
+
+void SetHidden(System& system, const HiddenState& state) {
+  TIA& tia = system.tia();
+  tia.*MemberOf(BallMask{}) = PointerTo<std::uint8_t>(state.masks[0]);
+  tia.*MemberOf(Missile0Mask{}) = PointerTo<std::uint8_t>(state.masks[1]);
+  tia.*MemberOf(Missile1Mask{}) = PointerTo<std::uint8_t>(state.masks[2]);
+  tia.*MemberOf(Player0Mask{}) = PointerTo<std::uint8_t>(state.masks[3]);
+  tia.*MemberOf(Player1Mask{}) = PointerTo<std::uint8_t>(state.masks[4]);
+  tia.*MemberOf(PlayfieldMask{}) = PointerTo<std::uint32_t>(state.masks[5]);
+  tia.*MemberOf(FramePointer{}) = tia.currentFrameBuffer() + state.frame_position;
+  tia.*MemberOf(PartialFrame{}) = state.partial_frame;
+  tia.*MemberOf(FrameGreyed{}) = state.frame_greyed;
+  system.*MemberOf(DataBus{}) = state.data_bus;
+  system.m6502().*MemberOf(LastAccessWasRead{}) = state.last_access_was_read;
+  std::copy(state.frame.begin(), state.frame.end(), tia.currentFrameBuffer());
+  std::copy(state.previous_frame.begin(), state.previous_frame.end(), tia.previousFrameBuffer());
+}
+
+template <typename Values>
+std::string Listed(const Values& values) {
+  std::string text;
+  for (const auto value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+  return text;
+}
+
+template <typename Values>
+void RequireAvailable(const char* key, int value, const Values& available) {
+  if (std::find(available.begin(), available.end(), static_cast<unsigned>(value)) !=
+      available.end()) {
+    return;
+  }
+  throw Error(ErrorKind::kUsage, std::string("environment.") + key + " = " + std::to_string(value) +
+                                     ": the game has only " + Listed(available));
+}
+
+class AleEmulator final : public Emulator {
+ public:
+  explicit AleEmulator(const EmulatorOptions& options) : cached_reset_(options.cached_reset) {
+    // Sticky actions, no-ops and the time limit are the environment's.
+    ale_.setFloat("repeat_action_probability", 0);
+    ale_.setInt("random_seed", 1);
+    ale_.setInt("max_num_frames_per_episode", 0);
+    ale_.loadROM(options.rom);
+    if (options.mode >= 0) {
+      RequireAvailable("mode", options.mode, ale_.getAvailableModes());
+      ale_.setMode(static_cast<ale::game_mode_t>(options.mode));
+    }
+    if (options.difficulty >= 0) {
+      RequireAvailable("difficulty", options.difficulty, ale_.getAvailableDifficulties());
+      ale_.setDifficulty(static_cast<ale::difficulty_t>(options.difficulty));
+    }
+    const ale::ActionVect codes =
+        options.full_action_set ? ale_.getLegalActionSet() : ale_.getMinimalActionSet();
+    actions_.assign(codes.begin(), codes.end());
+    ReadPalette();
+    if (cached_reset_) {
+      ale_.reset_game();
+      reset_state_ = ale_.cloneState(/*include_rng=*/true);
+      reset_hidden_ = HiddenOf(system(), frame_bytes());
+    }
+  }
+
+  int height() const override { return static_cast<int>(ale_.getScreen().height()); }
+  int width() const override { return static_cast<int>(ale_.getScreen().width()); }
+  const Palette& palette() const override { return palette_; }
+  const std::vector<int>& actions() const override { return actions_; }
+
+  void Reset() override {
+    if (cached_reset_) {
+      ale_.restoreState(reset_state_);
+      SetHidden(system(), reset_hidden_);
+    } else {
+      ale_.reset_game();
+    }
+  }
+  int Act(int action) override { return ale_.act(static_cast<ale::Action>(action)); }
+  int lives() const override { return ale_.lives(); }
+  bool game_over() const override { return ale_.game_over(/*with_truncation=*/false); }
+  // Not ALE's copy of it, which a restored state does not have.
+  std::span<const std::uint8_t> screen() const override {
+    return {system().tia().currentFrameBuffer(), frame_bytes()};
+  }
+
+  // The payload and its MD5 digest: ALE checks nothing that it reads.
+  void Save(ByteWriter& writer) const override {
+    std::vector<std::byte> payload;
+    ByteWriter inner(payload);
+    inner.WriteText(ale_.cloneState(/*include_rng=*/true).serialize());
+    Write(HiddenOf(system(), frame_bytes()), inner);
+    inner.WriteBlock(ram());
+    const Md5Digest digest = Md5(payload);
+    writer.WriteBlock(payload);
+    writer.WriteBlock(std::as_bytes(std::span(digest)));
+  }
+  void Restore(ByteReader& reader) override {
+    const auto payload = reader.ReadBlock();
+    const auto expected_digest = reader.ReadBlock();
+    const Md5Digest digest = Md5(payload);
+    if (!std::ranges::equal(expected_digest, std::as_bytes(std::span(digest)))) {
+      throw Error(ErrorKind::kCorrupt, "a saved Atari state does not fit its checksum");
+    }
+    ByteReader inner(payload);
+    const std::string state = inner.ReadText();
+    const HiddenState hidden = ReadHidden(inner, frame_bytes());
+    const auto expected_ram = inner.ReadBlock();
+    inner.ExpectEnd();
+    ale_.restoreState(ale::ALEState(state));
+    SetHidden(system(), hidden);
+    if (!std::ranges::equal(ram(), expected_ram)) {
+      throw Error(ErrorKind::kCorrupt,
+                  "a saved Atari state was restored with other memory: it is another game's");
+    }
+  }
+
+ private:
+  System& system() const { return ale_.theOSystem->console().system(); }
+  std::size_t frame_bytes() const { return ale_.getScreen().arraySize(); }
+  std::span<const std::byte> ram() const {
+    const ale::ALERAM& memory = ale_.getRAM();
+    return std::as_bytes(std::span(memory.array(), memory.size()));
+  }
+
+  void ReadPalette() {
+    std::array<std::uint8_t, 128> pixels;
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(2 * i);
+    ale::ColourPalette& colours = ale_.theOSystem->colourPalette();
+    std::array<std::uint8_t, 3 * 128> rgb;
+    colours.applyPaletteRGB(rgb.data(), pixels.data(), pixels.size());
+    std::memcpy(palette_.rgb.data(), rgb.data(), rgb.size());
+    colours.applyPaletteGrayscale(palette_.grey.data(), pixels.data(), pixels.size());
+  }
+
+  // ALE's interface lacks const.
+  mutable ale::ALEInterface ale_;
+  const bool cached_reset_;
+  std::vector<int> actions_;
+  Palette palette_;
+  ale::ALEState reset_state_;
+  HiddenState reset_hidden_;
+};
+
+}  // namespace
+
+bool EmulatorAvailable() { return true; }
+
+std::string EmulatorDescription() { return "ALE " ALE_VERSION; }
+
+std::unique_ptr<Emulator> MakeEmulator(const EmulatorOptions& options) {
+  static const bool silent = [] {
+    ale::Logger::setMode(ale::Logger::Error);
+    return true;
+  }();
+  static_cast<void>(silent);
+  return std::make_unique<AleEmulator>(options);
+}
+
+}  // namespace uper::atari

@@ -1,0 +1,182 @@
+#include "uper/envs/atari/atari_environment.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "uper/base/check.h"
+#include "uper/envs/atari/rom_file.h"
+
+namespace uper {
+namespace {
+
+constexpr int kNoop = 0;
+
+atari::FrameProcessor MakeProcessor(const atari::Emulator& emulator, const AtariRules& rules) {
+  const bool zoo = rules.window == AtariRules::Window::kPlaces;
+  const atari::FrameProcessorOptions options = {
+      .height = emulator.height(),
+      .width = emulator.width(),
+      .size = rules.frame_size,
+      .resize = zoo ? atari::ResizeRule::kBilinear : atari::ResizeRule::kArea};
+  return {options, zoo ? atari::LumaOfMaximum(emulator.palette())
+                       : atari::MaximumOfGrey(emulator.palette())};
+}
+
+}  // namespace
+
+AtariRules ProtocolRules(const EnvironmentOptions& options) {
+  AtariRules rules;
+  if (options.protocol == AtariProtocol::kDopamine) {
+    rules.noop_max_frames = 0;
+    rules.sticky = 0.25;
+    rules.discount_lost_lives = false;
+    rules.window = AtariRules::Window::kKept;
+  }
+  if (options.noop_max_frames >= 0) rules.noop_max_frames = options.noop_max_frames;
+  if (options.sticky >= 0) rules.sticky = options.sticky;
+  rules.episodic_life = options.episodic_life;
+  rules.frame_size = options.frame_size;
+  return rules;
+}
+
+AtariEnvironment::AtariEnvironment(const std::string& name,
+                                   std::unique_ptr<atari::Emulator> emulator,
+                                   const AtariRules& rules, const RandomStream& noops,
+                                   const RandomStream& sticky)
+    : emulator_(std::move(emulator)),
+      rules_(rules),
+      spec_{.name = name,
+            .actions = static_cast<int>(emulator_->actions().size()),
+            .height = rules.frame_size,
+            .width = rules.frame_size,
+            .stack = kStack},
+      processor_(MakeProcessor(*emulator_, rules)),
+      noops_(noops),
+      sticky_(sticky) {}
+
+void AtariEnvironment::DoReset(std::span<std::byte> observation) {
+  emulator_->Reset();
+  held_action_ = kNoop;
+  PlayNoops();
+  lives_ = emulator_->lives();
+  const auto screen = emulator_->screen();
+  older_.assign(screen.begin(), screen.end());
+  newer_.clear();
+  Observe(observation);
+}
+
+void AtariEnvironment::PlayNoops() {
+  if (rules_.noop_max_frames == 0) return;
+  const int frames =
+      1 + static_cast<int>(noops_.UniformInt(static_cast<std::uint64_t>(rules_.noop_max_frames)));
+  for (int i = 0; i < frames; ++i) {
+    emulator_->Act(kNoop);
+    if (emulator_->game_over()) emulator_->Reset();
+  }
+}
+
+TimeStep AtariEnvironment::DoStep(int action, std::span<std::byte> observation) {
+  const int code = emulator_->actions()[static_cast<std::size_t>(action)];
+  TimeStep step{.frames = 0};
+  if (rules_.window == AtariRules::Window::kPlaces) {
+    older_.clear();
+    newer_.clear();
+  }
+  bool lost_life = false;
+  while (step.frames < kActionRepeat && !step.terminated) {
+    step.reward += PlayFrame(code);
+    const int lives = emulator_->lives();
+    lost_life = lost_life || lives < lives_;
+    lives_ = lives;
+    step.terminated = emulator_->game_over() || (rules_.episodic_life && lost_life);
+    Keep(step.frames, step.terminated);
+    ++step.frames;
+  }
+  if (step.terminated || (lost_life && rules_.discount_lost_lives)) step.discount = 0;
+  Observe(observation);
+  return step;
+}
+
+int AtariEnvironment::PlayFrame(int action) {
+  if (rules_.sticky == 0 || !sticky_.Bernoulli(rules_.sticky)) held_action_ = action;
+  return emulator_->Act(held_action_);
+}
+
+// Keeps the screen of the given frame of a step if the observation needs it.
+void AtariEnvironment::Keep(int frame, bool last) {
+  if (frame < kActionRepeat - 2) return;
+  if (last && rules_.window == AtariRules::Window::kKept) return;
+  const auto screen = emulator_->screen();
+  Picture& place = frame == kActionRepeat - 1 ? newer_ : older_;
+  place.assign(screen.begin(), screen.end());
+}
+
+void AtariEnvironment::Observe(std::span<std::byte> observation) {
+  if (older_.empty() && newer_.empty()) {
+    std::fill(observation.begin(), observation.end(), std::byte{0});
+    return;
+  }
+  processor_.Process(older_.empty() ? newer_ : older_, newer_.empty() ? older_ : newer_,
+                     observation);
+}
+
+void AtariEnvironment::DoSaveState(ByteWriter& writer) const {
+  emulator_->Save(writer);
+  writer.Write(noops_.position());
+  writer.Write(sticky_.position());
+  writer.Write(held_action_);
+  writer.Write(lives_);
+  // dqn-zoo makes no observation from the pictures of an earlier step.
+  if (rules_.window == AtariRules::Window::kPlaces) return;
+  writer.WriteBlock(std::as_bytes(std::span(older_)));
+  writer.WriteBlock(std::as_bytes(std::span(newer_)));
+}
+
+void AtariEnvironment::DoRestoreState(ByteReader& reader) {
+  const auto read_picture = [&] {
+    const auto block = reader.ReadBlock();
+    const std::size_t pixels = emulator_->screen().size();
+    if (!block.empty() && block.size() != pixels) {
+      throw Error(ErrorKind::kCorrupt, "a saved Atari state has a picture of another size");
+    }
+    Picture picture(block.size());
+    if (!block.empty()) std::memcpy(picture.data(), block.data(), block.size());
+    return picture;
+  };
+  emulator_->Restore(reader);
+  noops_.set_position(reader.Read<std::uint64_t>());
+  sticky_.set_position(reader.Read<std::uint64_t>());
+  held_action_ = reader.Read<int>();
+  const std::vector<int>& actions = emulator_->actions();
+  if (held_action_ != kNoop &&
+      std::find(actions.begin(), actions.end(), held_action_) == actions.end()) {
+    throw Error(ErrorKind::kCorrupt, "a saved Atari state holds an action the game does not have");
+  }
+  lives_ = reader.Read<int>();
+  if (rules_.window == AtariRules::Window::kPlaces) return;
+  older_ = read_picture();
+  newer_ = read_picture();
+}
+
+std::filesystem::path RomFolderOf(const EnvironmentOptions& options) {
+  if (options.rom_dir.empty()) return atari::DefaultRomFolder();
+  return options.rom_dir;
+}
+
+std::unique_ptr<Environment> MakeAtariEnvironment(const std::string& game,
+                                                  const EnvironmentOptions& options,
+                                                  std::uint64_t seed, std::uint64_t index) {
+  const atari::Game* known = atari::FindGame(game);
+  UPER_CHECK(known != nullptr, "no game " + game);
+  auto emulator = atari::MakeEmulator({.rom = atari::CheckedRom(RomFolderOf(options), *known),
+                                       .full_action_set = options.full_action_set,
+                                       .mode = options.mode,
+                                       .difficulty = options.difficulty,
+                                       .cached_reset = options.cached_reset});
+  return std::make_unique<AtariEnvironment>(
+      "atari/" + game, std::move(emulator), ProtocolRules(options),
+      RandomStream(seed, "environment: no-ops", index),
+      RandomStream(seed, "environment: sticky actions", index));
+}
+
+}  // namespace uper

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "uper/base/random.h"
+#include "uper/envs/atari/emulator.h"
+#include "uper/envs/atari/frame_processor.h"
+#include "uper/envs/environment.h"
+#include "uper/envs/options.h"
+
+namespace uper {
+
+// How frames become steps. ProtocolRules() has the two published sets.
+struct AtariRules {
+  enum class Window {
+    // dqn-zoo: the picture is the maximum of the last two places of the four of a step; places that
+    // an early end left empty are black.
+    kPlaces,
+    // dopamine: the maximum of the last two pictures that were kept; those are the third and fourth
+    // of a step unless the game ended with it.
+    kKept,
+  };
+
+  int noop_max_frames = 30;  // an episode starts with 1 to so many idle frames; 0: none
+  double sticky = 0;         // a frame repeats the last executed action with this probability
+  bool discount_lost_lives = true;  // a lost life makes the discount 0, play goes on
+  bool episodic_life = false;       // a lost life ends the episode; the next one is a new game
+  Window window = Window::kPlaces;
+  int frame_size = 84;
+};
+
+// The rules that the options ask for: those of their protocol, changed by what is not left to it.
+AtariRules ProtocolRules(const EnvironmentOptions& options);
+// Frames after which an episode is cut off, in both protocols: half an hour of play.
+inline constexpr std::int64_t kAtariTimeLimitFrames = 108'000;
+
+// An Atari game: one step is four frames of the console, an observation is one grey square
+// [frame_size, frame_size]; the agent stacks four of them. Rewards are raw sums.
+class AtariEnvironment final : public Environment {
+ public:
+  static constexpr int kActionRepeat = 4;
+  static constexpr int kStack = 4;
+
+  // `noops` and `sticky` are the streams of the two things that are random here.
+  AtariEnvironment(const std::string& name, std::unique_ptr<atari::Emulator> emulator,
+                   const AtariRules& rules, const RandomStream& noops, const RandomStream& sticky);
+
+  const EnvironmentSpec& spec() const override { return spec_; }
+
+ protected:
+  void DoReset(std::span<std::byte> observation) override;
+  TimeStep DoStep(int action, std::span<std::byte> observation) override;
+  void DoSaveState(ByteWriter& writer) const override;
+  void DoRestoreState(ByteReader& reader) override;
+
+ private:
+  using Picture = std::vector<std::uint8_t>;  // a raw screen, or empty: black
+
+  void PlayNoops();
+  int PlayFrame(int action);
+  void Keep(int frame, bool last);
+  void Observe(std::span<std::byte> observation);
+
+  // Constant after construction.
+  const std::unique_ptr<atari::Emulator> emulator_;
+  const AtariRules rules_;
+  EnvironmentSpec spec_;
+
+  atari::FrameProcessor processor_;
+  RandomStream noops_, sticky_;
+  int held_action_ = 0;    // code of the action that the console got last
+  int lives_ = 0;          // after the last frame
+  Picture older_, newer_;  // what the next observation is made of
+};
+
+// Where the options say that the ROMs are.
+std::filesystem::path RomFolderOf(const EnvironmentOptions& options);
+
+// The environment "atari/<game>". Throws Error(kMissingData) without emulator or right ROM.
+std::unique_ptr<Environment> MakeAtariEnvironment(const std::string& game,
+                                                  const EnvironmentOptions& options,
+                                                  std::uint64_t seed, std::uint64_t index);
+
+}  // namespace uper
