@@ -177,7 +177,7 @@ void AddReport(CLI::App& app, const StopFlag& stop, Command& chosen) {
   command->add_option("runs", options->runs, "Run folders, or folders that hold them")->required();
   command->add_option("--out", options->folder, "Folder for the files (default: results/report)");
   command->add_option("--baseline", options->baseline,
-                      "Compare every agent with this one (default: qr-ens-uper with every other)");
+                      "Compare every agent with this one (default: UPER with every other)");
   command->add_option("--references", options->references,
                       "CSV file env,random,reference: the scores that stand for 0 and 1");
   command->add_option("--window", options->window, "Evaluations in the trailing mean of a curve")

@@ -27,6 +27,7 @@ using Json = nlohmann::ordered_json;
 using Names = std::vector<std::string>;
 
 constexpr const char* kUper = "qr-ens-uper";
+constexpr const char* kC51Uper = "c51-ens-uper";
 
 // The agents of the runs in the order of the documentation.
 Names OrderedAgents(const ScoreTable& table) {
@@ -43,16 +44,24 @@ void CheckBaseline(const std::string& baseline, const ScoreTable& table) {
                                      DidYouMean(baseline, table.agents()));
 }
 
-// With --baseline every other agent against it; else UPER against every other, and without UPER
-// every agent against the first.
+bool Contains(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// With --baseline every other agent against it; else UPER (on C51 among the C51 agents) against
+// every other; without UPER every agent against the first.
 std::vector<AgentPair> PairsToCompare(const Names& agents, const std::string& baseline) {
   std::vector<AgentPair> pairs;
-  const bool has_uper = std::find(agents.begin(), agents.end(), kUper) != agents.end();
-  const std::string fixed = !baseline.empty() ? baseline : (has_uper ? kUper : agents.front());
+  const bool has_uper = Contains(agents, kUper) || Contains(agents, kC51Uper);
+  const std::string fixed = baseline.empty() ? agents.front() : baseline;
   for (const std::string& agent : agents) {
-    if (agent == fixed) continue;
-    pairs.push_back(baseline.empty() && has_uper ? AgentPair{kUper, agent}
-                                                 : AgentPair{agent, fixed});
+    if (!baseline.empty() || !has_uper) {
+      if (agent != fixed) pairs.push_back({agent, fixed});
+      continue;
+    }
+    const bool on_c51 = agent.starts_with("c51") && Contains(agents, kC51Uper);
+    const std::string subject = on_c51 || !Contains(agents, kUper) ? kC51Uper : kUper;
+    if (agent != subject) pairs.push_back({subject, agent});
   }
   return pairs;
 }

@@ -98,10 +98,10 @@ void WriteRunTable(std::span<const RunCurve> runs, const ScoreTable& table,
 Json WriteAggregates(const ScoreTable& table, std::span<const std::string> agents,
                      const std::filesystem::path& file) {
   CsvWriter csv(file, {"agent", "statistic", "value", "low", "high"});
-  const std::vector<std::string> games = table.CommonGames(agents);
+  const ScoreTable::Selection shown = table.Comparable(agents);
   Json rows = Json::array();
-  if (!games.empty()) {
-    for (const std::string& agent : agents) rows.push_back(AggregatesOf(table, agent, games, csv));
+  for (const std::string& agent : shown.agents) {
+    rows.push_back(AggregatesOf(table, agent, shown.games, csv));
   }
   csv.Commit();
   return rows;
@@ -158,20 +158,18 @@ Json WriteSubsets(const ScoreTable& table, std::span<const std::string> agents,
 void WriteProfiles(const ScoreTable& table, std::span<const std::string> agents,
                    const std::filesystem::path& file) {
   CsvWriter csv(file, {"agent", "tau", "share", "low", "high"});
-  const std::vector<std::string> games = table.CommonGames(agents);
+  const ScoreTable::Selection shown = table.Comparable(agents);
   const double largest = LargestTau(table);
-  if (!games.empty()) {
-    for (const std::string& agent : agents) {
-      const TaskScores scores = table.ScoresAt(agent, games, table.marks().size() - 1);
-      const std::vector<RunIndices> resamples = DrawResamples(scores, kProfileReplications);
-      for (int step = 0; step <= kProfileSteps; ++step) {
-        const double tau = largest * step / kProfileSteps;
-        const Interval share =
-            StratifiedInterval(scores, resamples, [&](const TaskScores& resampled) {
-              return PerformanceProfile(resampled, std::span(&tau, 1)).front();
-            });
-        csv.Row(agent, tau, share.value, FiniteText(share.low), FiniteText(share.high));
-      }
+  for (const std::string& agent : shown.agents) {
+    const TaskScores scores = table.ScoresAt(agent, shown.games, table.marks().size() - 1);
+    const std::vector<RunIndices> resamples = DrawResamples(scores, kProfileReplications);
+    for (int step = 0; step <= kProfileSteps; ++step) {
+      const double tau = largest * step / kProfileSteps;
+      const Interval share =
+          StratifiedInterval(scores, resamples, [&](const TaskScores& resampled) {
+            return PerformanceProfile(resampled, std::span(&tau, 1)).front();
+          });
+      csv.Row(agent, tau, share.value, FiniteText(share.low), FiniteText(share.high));
     }
   }
   csv.Commit();

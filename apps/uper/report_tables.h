@@ -12,8 +12,8 @@ namespace uper {
 
 // The tables of `uper report`, at the last frame mark that all runs have. Each is written as CSV
 // and, where it returns something, given back as a list of objects; an interval is {value, low,
-// high}, a bound that is not finite null there and empty in the CSV. Aggregates are over the games
-// that all agents have; without one they are empty.
+// high}, a bound that is not finite null there and empty in the CSV. Aggregates and profiles are of
+// the agents and games of ScoreTable::Comparable.
 
 // One row a run: what was given.
 void WriteRunTable(std::span<const RunCurve> runs, const ScoreTable& table,

@@ -101,25 +101,7 @@ std::string MissingSentence(const std::vector<MissingRun>& missing) {
   return text;
 }
 
-// Agents without a game in common cannot be put on one axis: those of the request that can.
-struct Comparable {
-  Names agents;
-  Names games;
-};
-
-Comparable ComparableAgents(const ScoreTable& table, const Names& agents) {
-  Comparable kept;
-  for (const std::string& agent : agents) {
-    Names with = kept.agents;
-    with.push_back(agent);
-    Names games = table.CommonGames(with);
-    if (games.empty()) continue;
-    kept = {std::move(with), std::move(games)};
-  }
-  return kept;
-}
-
-void WriteCommonFiles(const PictureRequest& request, const Comparable& shown) {
+void WriteCommonFiles(const PictureRequest& request, const ScoreTable::Selection& shown) {
   FigureNotes notes{.agents = shown.agents, .games = shown.games, .enlarged = request.enlarged};
   if (!request.missing.empty()) notes.notes.push_back(MissingSentence(request.missing));
   if (shown.games.size() < request.table.games().size()) {
@@ -129,7 +111,7 @@ void WriteCommonFiles(const PictureRequest& request, const Comparable& shown) {
   for (const std::string& agent : request.agents) {
     const auto& kept = shown.agents;
     if (std::find(kept.begin(), kept.end(), agent) == kept.end()) {
-      notes.notes.push_back(agent + " is left out: it has no game in common with the others");
+      notes.notes.push_back(agent + " is left out: it has too few games in common with the others");
     } else if (request.table.CompleteSeeds(agent, shown.games).empty()) {
       notes.notes.push_back(agent + " has no seed with all games: no median by seed");
     }
@@ -242,7 +224,7 @@ std::vector<std::string> EnlargedGames(const ScoreTable& table) {
 }
 
 void WriteMedianPicture(const PictureRequest& request) {
-  const Comparable shown = ComparableAgents(request.table, request.agents);
+  const ScoreTable::Selection shown = request.table.Comparable(request.agents);
   WriteAggregateCurves(request.table, shown.agents, shown.games, request.replications, request.run,
                        request.folder);
   WriteGameCurves(request.table, request.agents, request.folder / "games.csv");

@@ -87,9 +87,12 @@ def aggregates_section(folder, report):
         return "<p>There is no game that all agents have: nothing can be aggregated.</p>"
     head = ["agent"] + [f'<span title="{html.escape(what)}">{name}</span>' for name, what in STATISTICS.values()]
     body = [[agent_cell(agent)] + [interval_cell(values.get((agent, key))) for key in STATISTICS]
-            for agent in report["agents"]]
+            for agent in report["agents"] if (agent, "iqm") in values]
     notes = "".join(f"<li><b>{name}</b>: {html.escape(what)}</li>" for name, what in STATISTICS.values())
-    return table(head, body) + f"<details><summary>What these are</summary><ul>{notes}</ul></details>"
+    left_out = [agent_cell(agent) for agent in report["agents"] if (agent, "iqm") not in values]
+    warning = ('<p class="warning">Not aggregated, for too few games in common with the others: '
+               + ", ".join(left_out) + ".</p>") if left_out else ""
+    return warning + table(head, body) + f"<details><summary>What these are</summary><ul>{notes}</ul></details>"
 
 
 def comparisons_section(folder):
@@ -185,7 +188,7 @@ def draw_intervals(folder, report):
     """IQM, median, mean and optimality gap with their 95 % intervals."""
     values = {(row["agent"], row["statistic"]): row for row in rows_of(folder / "aggregates.csv")}
     names = ["iqm", "median", "mean", "optimality_gap"]
-    agents = report["agents"][::-1]
+    agents = [agent for agent in report["agents"] if (agent, "iqm") in values][::-1]
     figure, axes = plt.subplots(1, len(names), figsize=(10.5, 0.9 + 0.34 * len(agents)), sharey=True,
                                 layout="constrained")
     for one, name in zip(axes, names):
@@ -251,7 +254,7 @@ def draw_pictures(folder, report):
 
 def page(folder, report):
     seeds = ", ".join(map(str, report["seeds"]))
-    summary = (f"{report['runs']} runs on {html.escape(report['suite'])}: {len(report['agents'])} agents, "
+    summary = (f"{report['runs']} runs on {html.escape(scores.suite(report))}: {len(report['agents'])} agents, "
                f"{len(report['games'])} games, seeds {seeds}; scores at {report['frames']:,} frames, smoothed over "
                f"{report['window']} evaluations. Unit: {scores.unit(report)}.")
     links = "".join(f'<a href="#{section["folder"]}">{HEADINGS[section["folder"]][0]}</a>'

@@ -21,8 +21,8 @@ AGENTS = {
     "dqn": ("DQN", "#8c564b"),
     "double-dqn": ("double DQN", "#e377c2"),
     "c51": ("C51", "#bcbd22"),
-    "c51-ens-per": ("C51-ENS-PER", "#d6616b"),
-    "c51-ens-uper": ("C51-ENS-UPER", "#31a354"),
+    "c51-ens-per": ("C51-ENS-PER", "#f4a6a0"),
+    "c51-ens-uper": ("C51-ENS-UPER", "#0b5351"),
 }
 OTHER_COLORS = ["#393b79", "#637939", "#8c6d31", "#843c39"]
 # Published agents drawn behind (source, agent) -> label; the others stay in published.csv.
@@ -35,6 +35,7 @@ PUBLISHED = {
     ("clements2020_logs", "QR-DQN"): "QR-DQN, Clements et al.",
 }
 PUBLISHED_LINES = [(0, (1, 1)), (0, (5, 2)), (0, (3, 1, 1, 1)), (0, (8, 2, 1, 2))]
+SUITES = {"atari": "Atari", "minatar": "MinAtar"}
 UNITS = {"atari": "human-normalised score", "minatar": "score, 0 random, 1 published DQN"}
 
 
@@ -46,6 +47,10 @@ def color(agent):
     if agent in AGENTS:
         return AGENTS[agent][1]
     return OTHER_COLORS[sum(map(ord, agent)) % len(OTHER_COLORS)]
+
+
+def suite(information):
+    return SUITES.get(information["suite"], information["suite"])
 
 
 def unit(about):

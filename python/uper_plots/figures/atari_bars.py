@@ -10,7 +10,8 @@ from uper_plots.style import plt
 LINEAR_UP_TO = 100  # percent; logarithmic beyond when values go that far
 
 
-def draw_comparison(axes, rows, subject, baseline):
+def draw_comparison(axes, rows, subject, baseline, places):
+    """`places`: how many bars the axis has room for, the same in all panels."""
     known = np.isfinite(rows["improvement_percent"])
     order = np.concatenate([np.flatnonzero(known)[np.argsort(-rows["improvement_percent"][known])],
                             np.flatnonzero(~known)])
@@ -23,8 +24,8 @@ def draw_comparison(axes, rows, subject, baseline):
         axes.text(position, 0, "undefined", rotation=90, ha="center", va="bottom", fontsize=7,
                   color="#888888")
     axes.axhline(0, color="#333333", linewidth=0.8)
-    axes.set_xticks(at, names, rotation=90 if len(at) > 8 else 0, fontsize=7 if len(at) > 30 else 8)
-    axes.set_xlim(-0.6, len(at) - 0.4)
+    axes.set_xticks(at, names, rotation=90 if places > 8 else 0, fontsize=7 if places > 30 else 8)
+    axes.set_xlim(-0.6, max(places, 3) - 0.4)
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
     axes.set_axisbelow(True)
     if np.any(np.abs(values[np.isfinite(values)]) > 3 * LINEAR_UP_TO):
@@ -50,7 +51,7 @@ def draw(folder):
     figure, axes = plt.subplots(rows, columns, figsize=(width * columns, rows * (3.3 if long_names else 2.4)),
                                 squeeze=False, layout="constrained")
     for one, (subject, baseline) in zip(axes.flat, pairs):
-        draw_comparison(one, scores.rows_where(data, subject=subject, baseline=baseline), subject, baseline)
+        draw_comparison(one, scores.rows_where(data, subject=subject, baseline=baseline), subject, baseline, games)
     for one in axes.flat[len(pairs):]:
         one.set_visible(False)
     return figure

@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from uper_plots import scores
 from uper_plots.style import plt
 
 
 def shape(count):
     """(rows, columns) of the grid."""
-    columns = min(count, 3 if count <= 9 else 5 if count <= 20 else 8)
+    columns = min(count, 3 if count <= 9 else 5 if count <= 20 else 10)
     return (count + columns - 1) // columns, columns
 
 
@@ -20,7 +18,7 @@ def draw(folder):
     data, published = scores.read(folder / "data.csv"), scores.read(folder / "published.csv")
     games = sorted(set(data["game"]))
     rows, columns = shape(len(games))
-    wide = 2.1 if columns == 8 else 3.2
+    wide = 1.9 if columns == 10 else 3.2
     figure, axes = plt.subplots(rows, columns, figsize=(max(wide * columns, 5), 0.72 * wide * rows + 0.9),
                                 squeeze=False, sharex=True, layout="constrained")
     for one, game in zip(axes.flat, games):
@@ -28,9 +26,9 @@ def draw(folder):
     for one in axes.flat[len(games):]:
         one.set_visible(False)
     for column in range(columns):
-        axes[max(np.flatnonzero([axes[row, column].get_visible() for row in range(rows)])),
-             column].tick_params(labelbottom=True)
-    figure.supxlabel("frames", fontsize=9)
+        lowest = axes[(len(games) - 1 - column) // columns, column]
+        lowest.tick_params(labelbottom=True)
+        lowest.set_xlabel("frames")
     figure.supylabel(scores.unit(information), fontsize=9)
     figure.suptitle(scores.subtitle(information, "mean over seeds"), fontsize=8, color="#666666")
     scores.legend_below(figure, axes.flat[:len(games)])

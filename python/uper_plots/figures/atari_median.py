@@ -10,7 +10,7 @@ def draw_main(axes, folder, information, data):
     scores.draw_median(axes, data, information["agents"])
     scores.draw_published(axes, scores.read(folder / "published.csv"), "")
     scores.prepare(axes, f"median over {len(information['games'])} "
-                         f"game{'s' if len(information['games']) > 1 else ''} of {information['suite']}")
+                         f"game{'s' if len(information['games']) > 1 else ''} of {scores.suite(information)}")
     axes.set_xlabel("frames")
     axes.set_ylabel(scores.unit(information))
 

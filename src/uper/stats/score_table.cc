@@ -135,6 +135,22 @@ std::vector<std::string> ScoreTable::CommonGames(std::span<const std::string> ag
   return common;
 }
 
+ScoreTable::Selection ScoreTable::Comparable(std::span<const std::string> agents) const {
+  std::size_t most = 0;
+  for (const std::string& agent : agents) {
+    most = std::max(most, CommonGames(std::span(&agent, 1)).size());
+  }
+  Selection kept;
+  for (const std::string& agent : agents) {
+    if (2 * CommonGames(std::span(&agent, 1)).size() < most) continue;
+    std::vector<std::string> with = kept.agents;
+    with.push_back(agent);
+    std::vector<std::string> games = CommonGames(with);
+    if (!games.empty()) kept = {std::move(with), std::move(games)};
+  }
+  return kept;
+}
+
 std::vector<std::int64_t> ScoreTable::CompleteSeeds(const std::string& agent,
                                                     std::span<const std::string> games) const {
   std::vector<std::int64_t> complete;

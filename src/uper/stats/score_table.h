@@ -47,6 +47,14 @@ class ScoreTable {
 
   // Games of which every one of these agents has a run: only on them are aggregates comparable.
   std::vector<std::string> CommonGames(std::span<const std::string> agents) const;
+  // Agents that can be put on one axis, and the games that this is over: of the given ones those
+  // with at least half as many games as the one with the most (an agent with few games must not
+  // shrink the comparison of the others), and of these, in order, those with a game in common.
+  struct Selection {
+    std::vector<std::string> agents;
+    std::vector<std::string> games;  // that all of them have
+  };
+  Selection Comparable(std::span<const std::string> agents) const;
   // Seeds of which the agent has a run in each of these games.
   std::vector<std::int64_t> CompleteSeeds(const std::string& agent,
                                           std::span<const std::string> games) const;

@@ -12,8 +12,8 @@ const ReferenceScores kReferences = {{"toy/a", {.random = 0, .reference = 10}},
                                      {"toy/b", {.random = 10, .reference = 0}},
                                      {"other/a", {.random = 0, .reference = 1}}};
 
-RunCurve Run(std::string agent, std::string env, std::int64_t seed, std::vector<double> returns,
-             std::int64_t every = 100) {
+RunCurve CurveOf(std::string agent, std::string env, std::int64_t seed, std::vector<double> returns,
+                 std::int64_t every = 100) {
   RunCurve run{.folder = agent + env, .agent = agent, .env = env, .seed = seed, .finished = true};
   for (std::size_t i = 0; i < returns.size(); ++i) {
     run.evaluations.push_back({static_cast<std::int64_t>(i) * every, returns[i]});
@@ -32,8 +32,8 @@ TEST(SmoothingTest, TrailingMeanStartsWithWhatThereIs) {
 }
 
 TEST(ScoreTableTest, SmoothsThenNormalises) {
-  const std::vector<RunCurve> runs = {Run("x", "toy/a", 1, {0, 10, 20}),
-                                      Run("x", "toy/b", 1, {10, 0, 0})};
+  const std::vector<RunCurve> runs = {CurveOf("x", "toy/a", 1, {0, 10, 20}),
+                                      CurveOf("x", "toy/b", 1, {10, 0, 0})};
   const ScoreTable table(runs, kReferences, 2);
   EXPECT_EQ(table.Find("x", "a", 1)->normalized, (std::vector<double>{0, 0.5, 1.5}));
   EXPECT_EQ(table.Find("x", "a", 1)->raw, (std::vector<double>{0, 10, 20}));
@@ -42,16 +42,16 @@ TEST(ScoreTableTest, SmoothsThenNormalises) {
 }
 
 TEST(ScoreTableTest, OnlyCommonMarksCountButAllEvaluationsSmooth) {
-  const std::vector<RunCurve> runs = {Run("x", "toy/a", 1, {0, 10, 20, 30, 40}),
-                                      Run("y", "toy/a", 1, {0, 10, 20}, 200)};
+  const std::vector<RunCurve> runs = {CurveOf("x", "toy/a", 1, {0, 10, 20, 30, 40}),
+                                      CurveOf("y", "toy/a", 1, {0, 10, 20}, 200)};
   const ScoreTable table(runs, kReferences, 2);
   EXPECT_EQ(table.marks(), (std::vector<std::int64_t>{0, 200, 400}));
   EXPECT_EQ(table.Find("x", "a", 1)->smoothed, (std::vector<double>{0, 15, 35}));
 }
 
 TEST(ScoreTableTest, MissingRunsAreNotInvented) {
-  const std::vector<RunCurve> runs = {Run("x", "toy/a", 1, {1}), Run("x", "toy/b", 1, {1}),
-                                      Run("x", "toy/a", 2, {3}), Run("y", "toy/a", 2, {2})};
+  const std::vector<RunCurve> runs = {CurveOf("x", "toy/a", 1, {1}), CurveOf("x", "toy/b", 1, {1}),
+                                      CurveOf("x", "toy/a", 2, {3}), CurveOf("y", "toy/a", 2, {2})};
   const ScoreTable table(runs, kReferences, 10);
   const std::vector<std::string> both{"x", "y"};
   EXPECT_EQ(table.CommonGames(both), (std::vector<std::string>{"a"}));
@@ -60,6 +60,25 @@ TEST(ScoreTableTest, MissingRunsAreNotInvented) {
   EXPECT_DOUBLE_EQ(table.MeanCurve("x", "a").front(), 0.2);
   EXPECT_EQ(table.Find("y", "b", 2), nullptr);
   EXPECT_THROW(table.MedianCurve("x", table.games(), 2), Error);
+}
+
+TEST(ScoreTableTest, AnAgentWithFewGamesDoesNotShrinkTheComparison) {
+  ReferenceScores references;
+  std::vector<RunCurve> runs;
+  for (const char* env : {"toy/a", "toy/b", "toy/c", "toy/d", "toy/e"}) {
+    references[env] = {.random = 0, .reference = 1};
+    runs.push_back(CurveOf("full", env, 1, {1}));
+    if (env[4] <= 'c') runs.push_back(CurveOf("most", env, 1, {1}));
+    if (env[4] <= 'b') runs.push_back(CurveOf("few", env, 1, {1}));
+    if (env[4] >= 'c') runs.push_back(CurveOf("last", env, 1, {1}));
+  }
+  const ScoreTable table(runs, references, 1);
+  const std::vector<std::string> all{"full", "few", "most", "last"};
+  const ScoreTable::Selection shown = table.Comparable(all);
+  EXPECT_EQ(shown.agents, (std::vector<std::string>{"full", "most", "last"}));
+  EXPECT_EQ(shown.games, (std::vector<std::string>{"c"}));
+  const std::vector<std::string> apart{"few", "last"};
+  EXPECT_EQ(table.Comparable(apart).agents, (std::vector<std::string>{"few"}));
 }
 
 TEST(ScoreTableTest, RunsThatDoNotBelongTogetherAreRefused) {
@@ -71,10 +90,12 @@ TEST(ScoreTableTest, RunsThatDoNotBelongTogetherAreRefused) {
     }
     return ErrorKind::kInternal;
   };
-  EXPECT_EQ(kind_of({Run("x", "toy/a", 1, {1}), Run("x", "toy/a", 1, {2})}), ErrorKind::kUsage);
-  EXPECT_EQ(kind_of({Run("x", "toy/a", 1, {1}), Run("x", "other/a", 1, {2})}), ErrorKind::kUsage);
-  EXPECT_EQ(kind_of({Run("x", "toy/c", 1, {1})}), ErrorKind::kUsage);
-  std::vector<RunCurve> apart = {Run("x", "toy/a", 1, {1}), Run("y", "toy/a", 1, {1})};
+  EXPECT_EQ(kind_of({CurveOf("x", "toy/a", 1, {1}), CurveOf("x", "toy/a", 1, {2})}),
+            ErrorKind::kUsage);
+  EXPECT_EQ(kind_of({CurveOf("x", "toy/a", 1, {1}), CurveOf("x", "other/a", 1, {2})}),
+            ErrorKind::kUsage);
+  EXPECT_EQ(kind_of({CurveOf("x", "toy/c", 1, {1})}), ErrorKind::kUsage);
+  std::vector<RunCurve> apart = {CurveOf("x", "toy/a", 1, {1}), CurveOf("y", "toy/a", 1, {1})};
   apart[1].evaluations[0].frames = 50;
   EXPECT_EQ(kind_of(apart), ErrorKind::kUsage);
 }
