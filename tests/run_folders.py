@@ -33,12 +33,12 @@ def write_run(root, suite, agent, game, seed, returns, every=1000, finished=True
     reached = (len(returns) - 1) * every
     run = root / f"{suite}-{game}-{agent}-{seed}"
     (run / "checkpoints").mkdir(parents=True)
-    (run / "config.toml").write_text(config_text(suite, agent, game, seed, frames or reached, every, extra))
+    (run / "config.toml").write_text(config_text(suite, agent, game, seed, frames or reached or every, every, extra))
     (run / "metrics.csv").write_text(metrics_text(returns, every))
     if finished:
         (run / "finished").write_text(f"{reached}\n")
         summary = {"agent": agent, "env": f"{suite}/{game}", "seed": seed, "frames": reached, "updates": 0,
-                   "final_eval_return": returns[-1], "best_eval_return": max(filter(None.__ne__, returns)),
+                   "final_eval_return": returns[-1], "best_eval_return": max(value for value in returns if value is not None),
                    "wall_seconds": 1.0, "frames_per_second": 1.0}
         (run / "summary.json").write_text(json.dumps(summary))
     return run

@@ -119,9 +119,11 @@ FigureResult RunFigure(const Figure& figure, const experiments::Settings& settin
                        const std::filesystem::path& folder, const ReproduceOptions& options,
                        const StopFlag& stop) {
   const std::vector<RunCurve> runs = RunsFor(figure, settings, options);
+  if (figure.check) figure.check(runs, settings);
   FigureResult result{.figure = &figure,
                       .folder = folder,
                       .seeds = options.seeds > 0 ? options.seeds : figure.default_seeds};
+  CreateWritableFolder(folder);
   const auto start = std::chrono::steady_clock::now();
   {
     TerminalProgress progress(figure.id);
@@ -133,8 +135,6 @@ FigureResult RunFigure(const Figure& figure, const experiments::Settings& settin
         .progress = progress,
         .stop = stop,
         .runs = runs};
-    if (figure.check) figure.check(context);
-    CreateWritableFolder(folder);
     result.claims = figure.run(context);
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -170,28 +170,39 @@ nlohmann::ordered_json ResultJson(const FigureResult& result) {
 }
 
 // What `reproduce all` leaves out, with the reason.
-std::vector<std::pair<std::string, std::string>> SkippedFigures(bool with_runs) {
-  std::vector<std::pair<std::string, std::string>> skipped = UnavailableFigures();
+using SkippedFigures = std::vector<std::pair<std::string, std::string>>;
+
+SkippedFigures SkippedWithoutRuns() {
+  SkippedFigures skipped = UnavailableFigures();
   for (const Figure& figure : experiments::AllFigures()) {
-    if (figure.needs_runs && !with_runs) skipped.emplace_back(figure.id, "needs training runs");
+    if (figure.needs_runs) skipped.emplace_back(figure.id, "needs training runs");
   }
   return skipped;
 }
 
-void PrintSkipped(bool with_runs) {
-  for (const auto& [id, reason] : SkippedFigures(with_runs)) {
-    fmt::print(stderr, "skipped {}: {}\n", id, reason);
+// Nothing when the figure can be made; else the reason: none of the runs is of its agents.
+std::string ReasonToSkip(const Figure& figure, const experiments::Settings& settings,
+                         const ReproduceOptions& options) {
+  const std::vector<RunCurve> runs = RunsFor(figure, settings, options);
+  try {
+    if (figure.check) figure.check(runs, settings);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kMissingData) throw;
+    return error.what();
   }
+  return "";
 }
 
-void PrintJson(const std::vector<FigureResult>& results, bool all, bool with_runs) {
+void PrintSkipped(const SkippedFigures& skipped) {
+  for (const auto& [id, reason] : skipped) fmt::print(stderr, "skipped {}: {}\n", id, reason);
+}
+
+void PrintJson(const std::vector<FigureResult>& results, const SkippedFigures& skipped) {
   nlohmann::ordered_json json;
   json["figures"] = nlohmann::ordered_json::array();
   for (const FigureResult& result : results) json["figures"].push_back(ResultJson(result));
   json["skipped"] = nlohmann::ordered_json::array();
-  if (all) {
-    for (const auto& [id, reason] : SkippedFigures(with_runs)) json["skipped"].push_back(id);
-  }
+  for (const auto& [id, reason] : skipped) json["skipped"].push_back(id);
   fmt::print("{}\n", json.dump());
 }
 
@@ -213,18 +224,27 @@ int Reproduce(const ReproduceOptions& options, const StopFlag& stop) {
   const std::filesystem::path root =
       !options.folder.empty() ? options.folder
                               : std::filesystem::path("results") / (all ? "" : options.figure);
+  SkippedFigures skipped;
+  if (all) skipped = with_runs ? UnavailableFigures() : SkippedWithoutRuns();
   std::vector<FigureResult> results;
   for (std::size_t i = 0; i < figures.size(); ++i) {
+    if (all && figures[i]->needs_runs) {
+      const std::string reason = ReasonToSkip(*figures[i], settings[i], options);
+      if (!reason.empty()) {
+        skipped.emplace_back(figures[i]->id, reason);
+        continue;
+      }
+    }
     const std::filesystem::path folder = all ? root / figures[i]->id : root;
     results.push_back(RunFigure(*figures[i], settings[i], folder, options, stop));
     PrintResult(results.back(), !all && !options.json);
   }
   if (all) {
     WriteIndexPage(root);
-    PrintSkipped(with_runs);
+    PrintSkipped(skipped);
     fmt::print(stderr, "all figures and claims: {}\n", (root / "index.html").string());
   }
-  if (options.json) PrintJson(results, all, with_runs);
+  if (options.json) PrintJson(results, skipped);
   const bool failed = std::any_of(results.begin(), results.end(), [](const FigureResult& result) {
     return result.Count(Verdict::kFails) > 0;
   });

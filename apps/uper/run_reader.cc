@@ -137,7 +137,8 @@ void CheckComplete(const RunCurve& curve, bool partial) {
       std::to_string(curve.frames) + " of " + std::to_string(curve.total_frames) + " frames";
   if (!curve.finished && !partial) {
     throw Error(ErrorKind::kMissingData, curve.folder + " is not finished (" + reached +
-                                             "); `uper train --out " + curve.folder +
+                                             "); `uper train " + curve.folder +
+                                             "/config.toml --out " + curve.folder +
                                              "` goes on, --partial (reproduce: --set partial=true)"
                                              " takes what is there");
   }

@@ -60,14 +60,14 @@ std::string ReadText(const std::filesystem::path& file) {
   return text.str();
 }
 
-ScoreTable TableOf(const FigureContext& context) {
-  if (context.runs.empty()) {
+ScoreTable TableOf(std::span<const RunCurve> runs, const Settings& settings) {
+  if (runs.empty()) {
     throw Error(ErrorKind::kMissingData,
                 "this figure needs training runs: uper reproduce FIGURE RUN...");
   }
   const ReferenceScores references =
-      ReferencesWith(context.settings.Text("references"), SuiteOf(context.runs.front().env));
-  return ScoreTable(context.runs, references, context.settings.Integer("window"));
+      ReferencesWith(settings.Text("references"), SuiteOf(runs.front().env));
+  return ScoreTable(runs, references, settings.Integer("window"));
 }
 
 // All games of the suite: those with reference scores.
@@ -135,14 +135,14 @@ void RequireAgents(const ScoreTable& table, const Names& agents) {
 }
 
 std::vector<Claim> RunMedian(const FigureContext& context) {
-  const ScoreTable table = TableOf(context);
+  const ScoreTable table = TableOf(context.runs, context.settings);
   const PictureRequest request = RequestFor(context, table, kMedianAgents, GamesOfSuite(table));
   WriteMedianPicture(request);
   return MedianClaims(table);
 }
 
 std::vector<Claim> RunAblation(const FigureContext& context) {
-  const ScoreTable table = TableOf(context);
+  const ScoreTable table = TableOf(context.runs, context.settings);
   PictureRequest request = RequestFor(context, table, kAblationAgents, GamesOfSuite(table));
   request.enlarged.clear();
   WriteMedianPicture(request);
@@ -150,7 +150,7 @@ std::vector<Claim> RunAblation(const FigureContext& context) {
 }
 
 std::vector<Claim> RunBars(const FigureContext& context) {
-  const ScoreTable table = TableOf(context);
+  const ScoreTable table = TableOf(context.runs, context.settings);
   const PictureRequest request = RequestFor(context, table, kMedianAgents, GamesOfSuite(table));
   std::vector<AgentPair> pairs;
   for (const std::string& baseline : table.Present(kBaselines)) {
@@ -161,14 +161,14 @@ std::vector<Claim> RunBars(const FigureContext& context) {
 }
 
 std::vector<Claim> RunGames(const FigureContext& context) {
-  const ScoreTable table = TableOf(context);
+  const ScoreTable table = TableOf(context.runs, context.settings);
   const PictureRequest request = RequestFor(context, table, kMedianAgents, GamesOfSuite(table));
   WriteGamesPicture(request);
   return GamesClaims(table);
 }
 
 std::vector<Claim> RunC51(const FigureContext& context) {
-  const ScoreTable table = TableOf(context);
+  const ScoreTable table = TableOf(context.runs, context.settings);
   // The paper does not name its five games: those that either agent has.
   Names games;
   for (const std::string& game : table.games()) {
@@ -192,8 +192,9 @@ Figure RunFigure(std::string id, std::string title, std::vector<Claim> (*run)(co
           .settings = RunSettings(),
           .run = run,
           .needs_runs = true,
-          .check = [needed = std::move(needed)](const FigureContext& context) {
-            const ScoreTable table = TableOf(context);
+          .check = [needed = std::move(needed)](std::span<const RunCurve> runs,
+                                                const Settings& settings) {
+            const ScoreTable table = TableOf(runs, settings);
             for (const Names& agents : needed) RequireAgents(table, agents);
           }};
 }

@@ -43,8 +43,9 @@ struct Figure {
   std::vector<SettingInfo> settings;
   std::function<std::vector<Claim>(const FigureContext&)> run;
   bool needs_runs = false;  // made from context.runs; has the setting `partial`
-  // Throws when `run` could not start; called before anything is written. Empty: nothing to check.
-  std::function<void(const FigureContext&)> check;
+  // Throws when `run` could not start with these runs and settings; called before anything is
+  // written. Empty: nothing to check.
+  std::function<void(std::span<const RunCurve>, const Settings&)> check;
 };
 
 // All figures, in the order of the paper.

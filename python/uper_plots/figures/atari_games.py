@@ -8,7 +8,7 @@ from uper_plots.style import plt
 
 def shape(count):
     """(rows, columns) of the grid."""
-    columns = min(count, 3 if count <= 9 else 5 if count <= 20 else 10)
+    columns = min(count, 5 if count <= 5 else 3 if count <= 9 else 5 if count <= 20 else 10)
     return (count + columns - 1) // columns, columns
 
 
@@ -18,7 +18,7 @@ def draw(folder):
     data, published = scores.read(folder / "data.csv"), scores.read(folder / "published.csv")
     games = sorted(set(data["game"]))
     rows, columns = shape(len(games))
-    wide = 1.9 if columns == 10 else 3.2
+    wide = {10: 1.9, 5: 2.5, 4: 2.8}.get(columns, 3.2)
     figure, axes = plt.subplots(rows, columns, figsize=(max(wide * columns, 5), 0.72 * wide * rows + 0.9),
                                 squeeze=False, sharex=True, layout="constrained")
     for one, game in zip(axes.flat, games):
