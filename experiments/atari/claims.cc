@@ -36,27 +36,33 @@ Comparison Compare(const ScoreTable& table, const std::string& subject,
   return comparison;
 }
 
-std::string OverGames(const Comparison& comparison) {
-  return " (" + std::to_string(comparison.games.size()) + " games, " +
+// What the statistic is over; says so when that is not the paper's suite.
+std::string OverGames(const ScoreTable& table, const Comparison& comparison) {
+  const std::string suite = table.suite() == "atari" ? "" : " of " + table.suite();
+  return " (" + std::to_string(comparison.games.size()) + " games" + suite + ", " +
          std::to_string(comparison.seeds.size()) + " paired seeds)";
+}
+
+Claim Untested(ClaimText text, const std::string& why) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  return {.id = std::move(text.id),
+          .statement = std::move(text.statement),
+          .where_in_paper = std::move(text.where_in_paper),
+          .statistic = text.statistic + "; not tested: " + why,
+          .interval = {.value = kNone, .low = kNone, .high = kNone},
+          .verdict = Verdict::kUndecided};
 }
 
 using PerSeed = std::function<double(std::int64_t seed)>;
 
 // The claim that the statistic, one number a seed, is positive; untested where runs are missing.
-Claim PairedClaim(ClaimText text, const Comparison& comparison, const PerSeed& statistic) {
+Claim PairedClaim(const ScoreTable& table, ClaimText text, const Comparison& comparison,
+                  const PerSeed& statistic) {
   if (comparison.games.empty() || comparison.seeds.empty()) {
-    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-    text.statistic += "; not tested: no seed of " + comparison.subject + " and " +
-                      comparison.baseline + " in the same games";
-    return {.id = text.id,
-            .statement = text.statement,
-            .where_in_paper = text.where_in_paper,
-            .statistic = text.statistic,
-            .interval = {.value = kNone, .low = kNone, .high = kNone},
-            .verdict = Verdict::kUndecided};
+    return Untested(std::move(text), "no seed of " + comparison.subject + " and " +
+                                         comparison.baseline + " in the same games");
   }
-  text.statistic += OverGames(comparison);
+  text.statistic += OverGames(table, comparison);
   std::vector<double> values;
   for (const std::int64_t seed : comparison.seeds) values.push_back(statistic(seed));
   return ClaimPositive(std::move(text), values);
@@ -105,6 +111,7 @@ Claim AreaClaim(const ScoreTable& table, const std::string& baseline, std::strin
                 std::string statement, std::string where) {
   const Comparison comparison = Compare(table, kUper, baseline);
   return PairedClaim(
+      table,
       {.id = std::move(id),
        .statement = std::move(statement),
        .where_in_paper = std::move(where),
@@ -117,6 +124,7 @@ Claim AreaClaim(const ScoreTable& table, const std::string& baseline, std::strin
 Claim ThroughoutClaim(const ScoreTable& table, const std::string& baseline, std::string id) {
   const Comparison comparison = Compare(table, kUper, baseline);
   return PairedClaim(
+      table,
       {.id = std::move(id),
        .statement = "The median of UPER is above that of " + baseline + " throughout",
        .where_in_paper = "L366",
@@ -141,6 +149,7 @@ Claim GameClaim(const ScoreTable& table, Comparison comparison, const std::strin
   const std::string order = sign > 0 ? comparison.subject + " - " + comparison.baseline
                                      : comparison.baseline + " - " + comparison.subject;
   return PairedClaim(
+      table,
       {.id = std::move(id),
        .statement = std::move(statement),
        .where_in_paper = std::move(where),
@@ -183,6 +192,7 @@ std::vector<Claim> BarsClaims(const ScoreTable& table, std::span<const std::stri
   for (std::size_t i = 0; i < baselines.size(); ++i) {
     const Comparison comparison = Compare(table, kUper, baselines[i]);
     claims.push_back(PairedClaim(
+        table,
         {.id = Lettered("44", i),
          .statement = "UPER is better than " + baselines[i] + " in most games",
          .where_in_paper = "L380",
@@ -191,6 +201,7 @@ std::vector<Claim> BarsClaims(const ScoreTable& table, std::span<const std::stri
         comparison,
         [&](std::int64_t seed) { return ShareOfGamesAbove(table, comparison, seed) - 0.5; }));
     claims.push_back(PairedClaim(
+        table,
         {.id = Lettered("45", i),
          .statement = "Where UPER is worse than " + baselines[i] + ", it is so by less",
          .where_in_paper = "L366, L380",
@@ -215,11 +226,14 @@ std::vector<Claim> GamesClaims(const ScoreTable& table) {
   std::vector<Claim> claims;
   for (const Named& entry : named) {
     for (const std::string& baseline : baselines) {
-      claims.push_back(GameClaim(
-          table, Compare(table, kUper, baseline), entry.game, entry.sign,
-          Lettered("46", claims.size()),
-          std::string("UPER is ") + entry.words + " in " + entry.game + ", against " + baseline,
-          "L366"));
+      const std::string id = Lettered("46", claims.size());
+      const std::string statement =
+          std::string("UPER is ") + entry.words + " in " + entry.game + ", against " + baseline;
+      claims.push_back(table.suite() == "atari"
+                           ? GameClaim(table, Compare(table, kUper, baseline), entry.game,
+                                       entry.sign, id, statement, "L366")
+                           : Untested({id, statement, "L366", "mean normalised score"},
+                                      "the runs are on " + table.suite()));
     }
   }
   return claims;
@@ -229,6 +243,7 @@ std::vector<Claim> C51Claims(const ScoreTable& table) {
   const Comparison comparison = Compare(table, "c51-ens-uper", "c51-ens-per");
   std::vector<Claim> claims;
   claims.push_back(PairedClaim(
+      table,
       {.id = "43",
        .statement = "C51 with UPER is better than C51 with PER in 4 of 5 games",
        .where_in_paper = "L1227",

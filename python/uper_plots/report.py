@@ -144,7 +144,7 @@ def picture(path, alt):
     return f'<img src="data:image/png;base64,{data}" alt="{html.escape(alt)}">'
 
 
-def claims_table(path):
+def claims_table(path, suite):
     claims = json.loads(path.read_text())
     if not claims:
         return ""
@@ -154,7 +154,8 @@ def claims_table(path):
               "</small>", claim["value"]),
              f'<span class="{claim["verdict"]}">{claim["verdict"]}</span>'] for claim in claims]
     head = ["claim", "the paper says", "where", "statistic", "value", "verdict"]
-    return "<details open><summary>The paper's claims on these runs</summary>" + table(head, rows) + "</details>"
+    where = "" if suite == "Atari" else f" (they are about Atari; these are runs on {html.escape(suite)})"
+    return f"<details open><summary>The paper's claims on these runs{where}</summary>{table(head, rows)}</details>"
 
 
 def figure_section(folder, section):
@@ -163,7 +164,7 @@ def figure_section(folder, section):
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in scores.about(folder / name)["notes"])
     notes = f'<ul class="notes">{notes}</ul>' if notes else ""
     return (f'<h2 id="{name}">{title}</h2><p>{words}</p>{picture(folder / name / "figure.png", title)}{notes}'
-            + claims_table(folder / name / "claims.json"))
+            + claims_table(folder / name / "claims.json", scores.suite(scores.about(folder / name))))
 
 
 def draw_profiles(folder, report):

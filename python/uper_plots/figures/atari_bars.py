@@ -21,13 +21,17 @@ def draw_comparison(axes, rows, subject, baseline, places):
     shades = [scores.color(subject) if value > 0 else scores.color(baseline) for value in values]
     axes.bar(at, np.nan_to_num(values), color=shades, width=0.75)
     for position in at[~np.isfinite(values)]:
-        axes.text(position, 0, "undefined", rotation=90, ha="center", va="bottom", fontsize=7,
-                  color="#888888")
+        axes.annotate("undefined", (position, 0), xytext=(0, 3), textcoords="offset points",
+                      rotation=90 if places > 8 else 0, ha="center", va="bottom", fontsize=7, color="#888888")
     axes.axhline(0, color="#333333", linewidth=0.8)
     axes.set_xticks(at, names, rotation=90 if places > 8 else 0, fontsize=7 if places > 30 else 8)
     axes.set_xlim(-0.6, max(places, 3) - 0.4)
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
     axes.set_axisbelow(True)
+    axes.margins(y=0.08)
+    if not np.any(np.isfinite(values)):
+        axes.set_ylim(-1, 1)
+        axes.set_yticks([0])
     if np.any(np.abs(values[np.isfinite(values)]) > 3 * LINEAR_UP_TO):
         axes.set_yscale("symlog", linthresh=LINEAR_UP_TO)
         axes.yaxis.set_major_formatter(plt.FuncFormatter(lambda value, _: f"{value:g}"))
