@@ -23,7 +23,7 @@ STATISTICS = {  # of aggregates.csv, with what they are
     "mean": ("mean", "mean over games of the mean over seeds"),
     "optimality_gap": ("optimality gap", "mean distance below 1; smaller is better"),
     "seed_median_mean": ("median by seed, mean", "median over games for each seed, then the mean over "
-                                                 "seeds (the paper's order)"),
+                                                 "seeds (the paper's order); interval over seeds"),
     "seed_median_median": ("median by seed, median", "the same with the median over seeds (DQN Zoo's "
                                                      "order); range over seeds"),
 }
