@@ -70,3 +70,14 @@ function(uper_embed_agent_files)
     DEPENDS ${script} ${configs})
   target_sources(uper_train PRIVATE ${table})
 endfunction()
+
+# The published scores and curves of data/ become part of the program.
+function(uper_embed_data_files)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_data_files.cmake)
+  set(table ${PROJECT_BINARY_DIR}/data_file_table.cc)
+  file(GLOB data CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/*.csv)
+  add_custom_command(OUTPUT ${table}
+    COMMAND ${CMAKE_COMMAND} -DDATA=${PROJECT_SOURCE_DIR}/data -DOUTPUT=${table} -P ${script}
+    DEPENDS ${script} ${data})
+  target_sources(uper_stats PRIVATE ${table})
+endfunction()

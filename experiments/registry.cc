@@ -1,3 +1,4 @@
+#include "experiments/atari/figures.h"
 #include "experiments/bandit/figures.h"
 #include "experiments/bias/bias_entropy_figure.h"
 #include "experiments/bias/bias_error_figure.h"
@@ -11,9 +12,10 @@ namespace uper::experiments {
 
 const std::vector<Figure>& AllFigures() {
   static const std::vector<Figure> figures = {
-      BanditFigure(),    BanditSchemesFigure(), BanditShiftedFigure(), BanditUncertaintyFigure(),
-      GridworldFigure(), PosteriorFigure(),     BiasEntropyFigure(),   BiasErrorFigure(),
-      PhaseFigure(),     DirectVarianceFigure()};
+      BanditFigure(),    BanditSchemesFigure(),  BanditShiftedFigure(), BanditUncertaintyFigure(),
+      GridworldFigure(), PosteriorFigure(),      BiasEntropyFigure(),   BiasErrorFigure(),
+      PhaseFigure(),     DirectVarianceFigure(), AtariMedianFigure(),   AtariAblationFigure(),
+      AtariBarsFigure(), AtariGamesFigure(),     AtariC51Figure()};
   return figures;
 }
 

@@ -16,7 +16,7 @@ DAMAGED = "*.tmp.*"
 
 
 def test_help_of_every_command_has_an_example(uper):
-    commands = [["train"], ["evaluate"], ["rollout"], ["reproduce"], ["inspect"], ["verify"], ["dump-step"],
+    commands = [["train"], ["evaluate"], ["rollout"], ["reproduce"], ["report"], ["inspect"], ["verify"], ["dump-step"],
                 ["list"], ["doctor"], ["bench", "replay"], ["bench", "learner"], ["bench", "env"],
                 ["bench", "train"]]
     for command in commands:

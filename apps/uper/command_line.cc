@@ -168,10 +168,34 @@ void AddReproduce(CLI::App& app, const StopFlag& stop, Command& chosen) {
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer(
       "Example: uper reproduce bandit --seeds 10 --out results/bandit\n"
+      "         uper reproduce atari-median runs/* --set published=true\n"
       "Files: CSV data, figure.png, figure.svg, claims.json.");
   command->callback([options, &stop, &chosen] {
     chosen = [options, &stop] { return Reproduce(*options, stop); };
   });
+}
+
+void AddReport(CLI::App& app, const StopFlag& stop, Command& chosen) {
+  auto* command =
+      app.add_subcommand("report", "Aggregate training runs: tables, statistics, plots");
+  auto options = std::make_shared<ReportOptions>();
+  command->add_option("runs", options->runs, "Run folders, or folders that hold them")->required();
+  command->add_option("--out", options->folder, "Folder for the files (default: results/report)");
+  command->add_option("--baseline", options->baseline,
+                      "Compare every agent with this one (default: UPER with every other)");
+  command->add_option("--references", options->references,
+                      "CSV file env,random,reference: the scores that stand for 0 and 1");
+  command->add_option("--window", options->window, "Evaluations in the trailing mean of a curve")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_flag("--published", options->published, "Draw published curves behind");
+  command->add_flag("--partial", options->partial, "Take unfinished runs, as far as all go");
+  command->add_flag("--json", options->json, kJsonHelp);
+  command->footer(
+      "Example: uper report runs/* --out results/report\n"
+      "Files: report.html (works without a network), CSV data, PNG and SVG pictures.");
+  command->callback(
+      [options, &stop, &chosen] { chosen = [options, &stop] { return Report(*options, stop); }; });
 }
 
 void AddList(CLI::App& app, Command& chosen) {
@@ -301,6 +325,7 @@ int RunCommandLine(int argc, char** argv, const StopFlag& stop) {
   AddEvaluate(app, stop, chosen);
   AddRollout(app, stop, chosen);
   AddReproduce(app, stop, chosen);
+  AddReport(app, stop, chosen);
   AddInspectAndVerify(app, chosen);
   AddDumpStep(app, chosen);
   AddList(app, chosen);

@@ -86,6 +86,18 @@ struct ReproduceOptions {
 };
 int Reproduce(const ReproduceOptions& options, const StopFlag& stop);
 
+struct ReportOptions {
+  std::vector<std::string> runs;     // run folders, or folders of them
+  std::filesystem::path folder;      // for the files; empty: results/report
+  std::string baseline;              // compare all with this agent; empty: UPER with all others
+  std::filesystem::path references;  // CSV env,random,reference; empty: those built in
+  int window = 10;                   // evaluations in the trailing mean
+  bool published = false;            // published curves behind
+  bool partial = false;              // take unfinished runs too
+  bool json = false;
+};
+int Report(const ReportOptions& options, const StopFlag& stop);
+
 struct ListOptions {
   std::string what;  // envs, agents, priorities, figures or keys
   bool json = false;

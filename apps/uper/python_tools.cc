@@ -100,4 +100,8 @@ void WriteIndexPage(const std::filesystem::path& folder) {
   RunPlots({"-m", "uper_plots.index", folder.string()}, "the index page");
 }
 
+void WriteReportPage(const std::filesystem::path& folder) {
+  RunPlots({"-m", "uper_plots.report", folder.string()}, "the report");
+}
+
 }  // namespace uper

@@ -29,4 +29,7 @@ void DrawRun(const std::filesystem::path& run);
 // Writes folder/index.html: all figures below the folder with their claims.
 void WriteIndexPage(const std::filesystem::path& folder);
 
+// Draws the pictures of `uper report` and writes folder/report.html from its files.
+void WriteReportPage(const std::filesystem::path& folder);
+
 }  // namespace uper

@@ -9,6 +9,7 @@
 #include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
 #include "apps/uper/python_tools.h"
+#include "apps/uper/run_reader.h"
 #include "apps/uper/terminal_progress.h"
 #include "experiments/framework/figure.h"
 #include "uper/base/atomic_file.h"
@@ -26,11 +27,6 @@ using Assignments = std::map<std::string, std::string>;
 const std::vector<std::pair<std::string, std::string>>& UnavailableFigures() {
   static const std::vector<std::pair<std::string, std::string>> figures = {
       {"cost-table", "needs the Atari emulator, which this version does not have"},
-      {"atari-median", "needs training runs on Atari"},
-      {"atari-ablation", "needs training runs on Atari"},
-      {"atari-bars", "needs training runs on Atari"},
-      {"atari-games", "needs training runs on Atari"},
-      {"atari-c51", "needs training runs on Atari"},
   };
   return figures;
 }
@@ -58,10 +54,12 @@ struct FigureResult {
                                      "; `uper list figures` shows them all");
 }
 
-std::vector<const Figure*> ChosenFigures(const std::string& id) {
+// "all" leaves out the figures that need runs when there are none.
+std::vector<const Figure*> ChosenFigures(const std::string& id, bool with_runs) {
   std::vector<const Figure*> chosen;
   for (const Figure& figure : experiments::AllFigures()) {
-    if (id == "all" || id == figure.id) chosen.push_back(&figure);
+    const bool possible = with_runs || !figure.needs_runs;
+    if (id == figure.id || (id == "all" && possible)) chosen.push_back(&figure);
   }
   if (chosen.empty()) ThrowUnknownFigure(id);
   return chosen;
@@ -110,9 +108,18 @@ void WriteSettings(const FigureResult& result, const experiments::Settings& sett
   WriteFileAtomically(result.folder / "settings.json", json.dump(2) + "\n");
 }
 
+// The runs that a figure is made from; none for one that needs none.
+std::vector<RunCurve> RunsFor(const Figure& figure, const experiments::Settings& settings,
+                              const ReproduceOptions& options) {
+  if (!figure.needs_runs) return {};
+  return ReadRuns({options.runs.begin(), options.runs.end()}, settings.Flag("partial"));
+}
+
 FigureResult RunFigure(const Figure& figure, const experiments::Settings& settings,
                        const std::filesystem::path& folder, const ReproduceOptions& options,
                        const StopFlag& stop) {
+  const std::vector<RunCurve> runs = RunsFor(figure, settings, options);
+  if (figure.check) figure.check(runs, settings);
   FigureResult result{.figure = &figure,
                       .folder = folder,
                       .seeds = options.seeds > 0 ? options.seeds : figure.default_seeds};
@@ -120,12 +127,15 @@ FigureResult RunFigure(const Figure& figure, const experiments::Settings& settin
   const auto start = std::chrono::steady_clock::now();
   {
     TerminalProgress progress(figure.id);
-    result.claims = figure.run({.folder = folder,
-                                .seeds = result.seeds,
-                                .jobs = options.jobs > 0 ? options.jobs : AvailableCores(),
-                                .settings = settings,
-                                .progress = progress,
-                                .stop = stop});
+    const experiments::FigureContext context{
+        .folder = folder,
+        .seeds = result.seeds,
+        .jobs = options.jobs > 0 ? options.jobs : AvailableCores(),
+        .settings = settings,
+        .progress = progress,
+        .stop = stop,
+        .runs = runs};
+    result.claims = figure.run(context);
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result.simulation_seconds = elapsed.count();
@@ -159,20 +169,40 @@ nlohmann::ordered_json ResultJson(const FigureResult& result) {
           {"undecided", result.Count(Verdict::kUndecided)}};
 }
 
-void PrintSkipped() {
-  for (const auto& [id, reason] : UnavailableFigures()) {
-    fmt::print(stderr, "skipped {}: {}\n", id, reason);
+// What `reproduce all` leaves out, with the reason.
+using SkippedFigures = std::vector<std::pair<std::string, std::string>>;
+
+SkippedFigures SkippedWithoutRuns() {
+  SkippedFigures skipped = UnavailableFigures();
+  for (const Figure& figure : experiments::AllFigures()) {
+    if (figure.needs_runs) skipped.emplace_back(figure.id, "needs training runs");
   }
+  return skipped;
 }
 
-void PrintJson(const std::vector<FigureResult>& results, bool all) {
+// Nothing when the figure can be made; else the reason: none of the runs is of its agents.
+std::string ReasonToSkip(const Figure& figure, const experiments::Settings& settings,
+                         const ReproduceOptions& options) {
+  const std::vector<RunCurve> runs = RunsFor(figure, settings, options);
+  try {
+    if (figure.check) figure.check(runs, settings);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kMissingData) throw;
+    return error.what();
+  }
+  return "";
+}
+
+void PrintSkipped(const SkippedFigures& skipped) {
+  for (const auto& [id, reason] : skipped) fmt::print(stderr, "skipped {}: {}\n", id, reason);
+}
+
+void PrintJson(const std::vector<FigureResult>& results, const SkippedFigures& skipped) {
   nlohmann::ordered_json json;
   json["figures"] = nlohmann::ordered_json::array();
   for (const FigureResult& result : results) json["figures"].push_back(ResultJson(result));
   json["skipped"] = nlohmann::ordered_json::array();
-  if (all) {
-    for (const auto& [id, reason] : UnavailableFigures()) json["skipped"].push_back(id);
-  }
+  for (const auto& [id, reason] : skipped) json["skipped"].push_back(id);
   fmt::print("{}\n", json.dump());
 }
 
@@ -180,8 +210,9 @@ void PrintJson(const std::vector<FigureResult>& results, bool all) {
 
 int Reproduce(const ReproduceOptions& options, const StopFlag& stop) {
   const bool all = options.figure == "all";
-  const std::vector<const Figure*> figures = ChosenFigures(options.figure);
-  if (!options.runs.empty() && !all) {
+  const bool with_runs = !options.runs.empty();
+  const std::vector<const Figure*> figures = ChosenFigures(options.figure, with_runs);
+  if (with_runs && !all && !figures.front()->needs_runs) {
     throw Error(ErrorKind::kUsage, "figure '" + options.figure + "' takes no training runs");
   }
   const Assignments assignments = ParseAssignments(options.assignments, figures);
@@ -193,18 +224,27 @@ int Reproduce(const ReproduceOptions& options, const StopFlag& stop) {
   const std::filesystem::path root =
       !options.folder.empty() ? options.folder
                               : std::filesystem::path("results") / (all ? "" : options.figure);
+  SkippedFigures skipped;
+  if (all) skipped = with_runs ? UnavailableFigures() : SkippedWithoutRuns();
   std::vector<FigureResult> results;
   for (std::size_t i = 0; i < figures.size(); ++i) {
+    if (all && figures[i]->needs_runs) {
+      const std::string reason = ReasonToSkip(*figures[i], settings[i], options);
+      if (!reason.empty()) {
+        skipped.emplace_back(figures[i]->id, reason);
+        continue;
+      }
+    }
     const std::filesystem::path folder = all ? root / figures[i]->id : root;
     results.push_back(RunFigure(*figures[i], settings[i], folder, options, stop));
     PrintResult(results.back(), !all && !options.json);
   }
   if (all) {
     WriteIndexPage(root);
-    PrintSkipped();
+    PrintSkipped(skipped);
     fmt::print(stderr, "all figures and claims: {}\n", (root / "index.html").string());
   }
-  if (options.json) PrintJson(results, all);
+  if (options.json) PrintJson(results, skipped);
   const bool failed = std::any_of(results.begin(), results.end(), [](const FigureResult& result) {
     return result.Count(Verdict::kFails) > 0;
   });

@@ -10,6 +10,7 @@
 #include "experiments/framework/claim.h"
 #include "experiments/framework/settings.h"
 #include "uper/base/parallel.h"
+#include "uper/stats/run_curve.h"
 
 namespace uper::experiments {
 
@@ -30,16 +31,21 @@ struct FigureContext {
   const Settings& settings;
   ProgressSink& progress;
   const StopFlag& stop;
+  std::span<const RunCurve> runs = {};  // for a figure that needs them
 };
 
-// One figure of the paper that needs no training run: a function that simulates, writes CSV files
-// into the folder and returns the claims it tested. Drawing is apart (python/uper_plots).
+// One figure of the paper: a function that simulates, or reads training runs, writes CSV files into
+// the folder and returns the claims it tested. Drawing is apart (python/uper_plots).
 struct Figure {
   std::string id;     // as in `uper reproduce ID`
   std::string title;  // one line for listings
   int default_seeds = 10;
   std::vector<SettingInfo> settings;
   std::function<std::vector<Claim>(const FigureContext&)> run;
+  bool needs_runs = false;  // made from context.runs; has the setting `partial`
+  // Throws when `run` could not start with these runs and settings; called before anything is
+  // written. Empty: nothing to check.
+  std::function<void(std::span<const RunCurve>, const Settings&)> check;
 };
 
 // All figures, in the order of the paper.

@@ -1,0 +1,209 @@
+#include "apps/uper/run_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+#include "uper/base/error.h"
+#include "uper/stats/csv_reader.h"
+#include "uper/train/config_io.h"
+#include "uper/train/resolve_config.h"
+#include "uper/train/run_folder.h"
+
+namespace uper {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct LoadedRun {
+  RunCurve curve;
+  RunConfig config;
+};
+
+// Keys that decide what a score means.
+bool IsProtocolKey(std::string_view key) {
+  constexpr std::array<std::string_view, 3> kEvaluation = {
+      "evaluate_every_frames", "evaluation_frames", "evaluation_episodes"};
+  if (std::find(kEvaluation.begin(), kEvaluation.end(), key) != kEvaluation.end()) return true;
+  return key.starts_with("environment.") && key != "environment.name" &&
+         key != "environment.rom_dir";
+}
+
+// Keys in which runs of one agent may differ and still be the same experiment. The end of the
+// importance schedule follows from the length of the run.
+bool MayDifferWithinAgent(std::string_view key) {
+  constexpr std::array<std::string_view, 8> kFree = {"seed",
+                                                     "frames",
+                                                     "threads",
+                                                     "device",
+                                                     "checkpoint_every_frames",
+                                                     "log_every_frames",
+                                                     "environment.name",
+                                                     "replay.importance_exponent_end_transitions"};
+  return std::find(kFree.begin(), kFree.end(), key) != kFree.end() || key == "environment.rom_dir";
+}
+
+std::string Joined(const std::vector<std::string>& keys) {
+  std::string text;
+  for (const std::string& key : keys) text += (text.empty() ? "" : ", ") + key;
+  return text;
+}
+
+[[noreturn]] void ThrowNotComparable(const LoadedRun& a, const LoadedRun& b,
+                                     const std::vector<std::string>& keys,
+                                     const std::string& advice) {
+  throw Error(ErrorKind::kUsage, a.curve.folder + " and " + b.curve.folder + " differ in " +
+                                     Joined(keys) + ": " + advice);
+}
+
+template <typename Predicate>
+std::vector<std::string> DifferingKeysIf(const LoadedRun& a, const LoadedRun& b, Predicate counts) {
+  std::vector<std::string> keys = DifferingKeys(a.config, b.config);
+  std::erase_if(keys, [&](const std::string& key) { return !counts(key); });
+  return keys;
+}
+
+void CheckSameProtocol(const std::vector<LoadedRun>& runs, bool partial) {
+  const LoadedRun& first = runs.front();
+  std::map<std::string, const LoadedRun*> of_agent;
+  for (const LoadedRun& run : runs) {
+    if (SuiteOf(run.curve.env) != SuiteOf(first.curve.env)) {
+      ThrowNotComparable(first, run,
+                         {"environment.name (" + first.curve.env + ", " + run.curve.env + ")"},
+                         "runs of different suites are not aggregated");
+    }
+    const auto protocol = DifferingKeysIf(first, run, IsProtocolKey);
+    if (!protocol.empty()) {
+      ThrowNotComparable(first, run, protocol, "runs of different protocols are not comparable");
+    }
+    if (!partial && run.config.frames != first.config.frames) {
+      ThrowNotComparable(first, run, {"frames"},
+                         "--partial compares them as far as the shorter one goes");
+    }
+    const LoadedRun& same_agent = *of_agent.emplace(run.curve.agent, &run).first->second;
+    const auto settings = DifferingKeysIf(
+        same_agent, run, [](std::string_view key) { return !MayDifferWithinAgent(key); });
+    if (!settings.empty()) {
+      ThrowNotComparable(
+          same_agent, run, settings,
+          "runs of agent " + run.curve.agent + " must have the same settings to be averaged");
+    }
+  }
+}
+
+std::string ReadText(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) {
+    throw Error(ErrorKind::kMissingData, file.string() + " cannot be read; is " +
+                                             file.parent_path().string() +
+                                             " the folder of a run that was started?");
+  }
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// A row tells of the last evaluation before it, and evaluations are at multiples of `every`.
+void ReadMetrics(const fs::path& file, std::int64_t every, RunCurve& curve) {
+  const CsvTable table(ReadText(file), file.string(), /*last_line_may_be_cut=*/true);
+  if (table.rows() == 0) return;
+  const std::size_t frames = table.Column("frames");
+  const std::size_t returns = table.Column("eval_return");
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const auto at = static_cast<std::int64_t>(table.Number(row, frames).value_or(0));
+    if (at < curve.frames) {
+      throw Error(ErrorKind::kCorrupt, file.string() + ":" + std::to_string(row + 2) +
+                                           ": frames go backwards; `uper train` on the folder "
+                                           "repairs the log of an unfinished run");
+    }
+    curve.frames = at;
+    const std::optional<double> value = table.Number(row, returns);
+    if (!value) continue;
+    const std::int64_t mark = every > 0 ? at / every * every : at;
+    if (!curve.evaluations.empty() && curve.evaluations.back().frames == mark) {
+      curve.evaluations.back().mean_return = *value;
+    } else {
+      curve.evaluations.push_back({.frames = mark, .mean_return = *value});
+    }
+  }
+}
+
+void CheckComplete(const RunCurve& curve, bool partial) {
+  const std::string reached =
+      std::to_string(curve.frames) + " of " + std::to_string(curve.total_frames) + " frames";
+  if (!curve.finished && !partial) {
+    throw Error(ErrorKind::kMissingData, curve.folder + " is not finished (" + reached +
+                                             "); `uper train " + curve.folder +
+                                             "/config.toml --out " + curve.folder +
+                                             "` goes on, --partial (reproduce: --set partial=true)"
+                                             " takes what is there");
+  }
+  if (curve.evaluations.empty()) {
+    throw Error(ErrorKind::kMissingData, curve.folder + " has no evaluation in metrics.csv (" +
+                                             reached + "); see evaluate_every_frames");
+  }
+}
+
+LoadedRun ReadRun(const fs::path& path, bool partial) {
+  const RunFolder folder(path);
+  const RunState state = folder.State();
+  if (state == RunState::kNew || !fs::exists(folder.config())) {
+    throw Error(ErrorKind::kMissingData, path.string() +
+                                             " is not a run folder: it has no config.toml, and no "
+                                             "folder in it has one");
+  }
+  LoadedRun run;
+  run.config = ReadDumpedConfig(folder.config());
+  run.curve = {.folder = path.string(),
+               .agent = run.config.agent.name,
+               .env = run.config.environment.name,
+               .seed = run.config.seed,
+               .total_frames = run.config.frames,
+               .finished = state == RunState::kFinished};
+  ReadMetrics(folder.metrics(), run.config.evaluate_every_frames, run.curve);
+  CheckComplete(run.curve, partial);
+  return run;
+}
+
+bool HoldsRun(const fs::path& folder) { return fs::exists(folder / "config.toml"); }
+
+// The run itself, or the runs in the folder.
+std::vector<fs::path> RunsIn(const fs::path& folder) {
+  if (!fs::is_directory(folder)) {
+    throw Error(ErrorKind::kMissingData, "there is no folder " + folder.string());
+  }
+  std::vector<fs::path> runs;
+  if (!HoldsRun(folder)) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      if (entry.is_directory() && HoldsRun(entry.path())) runs.push_back(entry.path());
+    }
+    std::sort(runs.begin(), runs.end());
+  }
+  if (runs.empty()) runs.push_back(folder);
+  return runs;
+}
+
+}  // namespace
+
+std::vector<RunCurve> ReadRuns(const std::vector<fs::path>& folders, bool partial) {
+  std::set<fs::path> seen;
+  std::vector<LoadedRun> runs;
+  for (const fs::path& folder : folders) {
+    for (const fs::path& path : RunsIn(folder)) {
+      if (seen.insert(fs::canonical(path)).second) runs.push_back(ReadRun(path, partial));
+    }
+  }
+  if (runs.empty()) {
+    throw Error(ErrorKind::kMissingData, "no training runs were given: name their folders");
+  }
+  CheckSameProtocol(runs, partial);
+  std::vector<RunCurve> curves;
+  for (LoadedRun& run : runs) curves.push_back(std::move(run.curve));
+  return curves;
+}
+
+}  // namespace uper

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "uper/stats/task_scores.h"
+
+namespace uper {
+
+// Probability that a run of x beats a run of y on a task drawn at random: the mean over tasks of
+// (pairs with x > y + half of the ties) / pairs, the Mann-Whitney U. 0.5 for equal samples.
+// REQUIRES: the same tasks in the same order, none without runs.
+double ProbabilityOfImprovement(const TaskScores& x, const TaskScores& y);
+
+// For each threshold the share of all runs of all tasks with a score above it (strictly).
+std::vector<double> PerformanceProfile(const TaskScores& scores, std::span<const double> taus);
+
+// The paper's cumulative improvement of x over y, in percent: 100 * sum_t [x(t) - y(t)] / sum_t
+// y(t), of normalised scores at the same frame marks. Nothing when the sum of y is not positive:
+// the ratio would mean nothing, or the opposite. REQUIRES: curves of equal length.
+std::optional<double> CumulativeImprovement(std::span<const double> x, std::span<const double> y);
+
+}  // namespace uper

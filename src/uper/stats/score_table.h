@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "uper/stats/reference_scores.h"
+#include "uper/stats/run_curve.h"
+#include "uper/stats/task_scores.h"
+
+namespace uper {
+
+// The curves of many runs of one suite, smoothed, normalised and brought to common frame marks.
+// Constant after construction.
+class ScoreTable {
+ public:
+  struct Curve {
+    std::vector<double> raw;       // [mark] mean return of the evaluation
+    std::vector<double> smoothed;  // [mark] trailing mean over the run's last `window` evaluations
+    std::vector<double> normalized;  // [mark] smoothed, human-normalised
+  };
+
+  // Throws Error(kUsage) for an environment without reference scores, two runs of the same agent,
+  // environment and seed, different suites, or runs without a common frame mark.
+  // REQUIRES: at least one run.
+  ScoreTable(std::span<const RunCurve> runs, const ReferenceScores& references, int window);
+
+  const std::string& suite() const { return suite_; }
+  int window() const { return window_; }
+  // The frames at which every run has an evaluation.
+  const std::vector<std::int64_t>& marks() const { return marks_; }
+  // Sorted; games without the suite's name.
+  const std::vector<std::string>& agents() const { return agents_; }
+  const std::vector<std::string>& games() const { return games_; }
+  const std::vector<std::int64_t>& seeds() const { return seeds_; }
+  const ReferenceScore& reference(const std::string& game) const { return references_.at(game); }
+
+  // Null if there is no such run.
+  const Curve* Find(const std::string& agent, const std::string& game, std::int64_t seed) const;
+  bool Has(const std::string& agent) const;
+  // Of the given ones, the agents that have a run, in the given order.
+  std::vector<std::string> Present(std::span<const std::string> agents) const;
+
+  // Games of which every one of these agents has a run: only on them are aggregates comparable.
+  std::vector<std::string> CommonGames(std::span<const std::string> agents) const;
+  // Agents that can be put on one axis, and the games that this is over: of the given ones those
+  // with at least half as many games as the one with the most (an agent with few games must not
+  // shrink the comparison of the others), and of these, in order, those with a game in common.
+  struct Selection {
+    std::vector<std::string> agents;
+    std::vector<std::string> games;  // that all of them have
+  };
+  Selection Comparable(std::span<const std::string> agents) const;
+  // Seeds of which the agent has a run in each of these games.
+  std::vector<std::int64_t> CompleteSeeds(const std::string& agent,
+                                          std::span<const std::string> games) const;
+  // Normalised scores at a mark, [game][run]; every seed there is counts.
+  TaskScores ScoresAt(const std::string& agent, std::span<const std::string> games,
+                      std::size_t mark) const;
+  // [mark] the median over games for one seed. REQUIRES: the seed is complete.
+  std::vector<double> MedianCurve(const std::string& agent, std::span<const std::string> games,
+                                  std::int64_t seed) const;
+  // [mark] the normalised score, mean over the seeds there are. REQUIRES: there is one.
+  std::vector<double> MeanCurve(const std::string& agent, const std::string& game) const;
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::int64_t>;  // agent, game, seed
+
+  std::string suite_;
+  int window_;
+  std::vector<std::int64_t> marks_;
+  std::vector<std::string> agents_;
+  std::vector<std::string> games_;
+  std::vector<std::int64_t> seeds_;
+  std::map<Key, Curve> curves_;
+  std::map<std::string, ReferenceScore> references_;  // by game
+};
+
+}  // namespace uper
