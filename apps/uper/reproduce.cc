@@ -10,6 +10,7 @@
 #include "apps/uper/exit_code.h"
 #include "apps/uper/python_tools.h"
 #include "apps/uper/terminal_progress.h"
+#include "apps/uper/training_bench.h"
 #include "experiments/framework/figure.h"
 #include "uper/base/atomic_file.h"
 #include "uper/base/nearest_name.h"
@@ -25,7 +26,6 @@ using Assignments = std::map<std::string, std::string>;
 // Figures of the paper that this version cannot make, with the reason.
 const std::vector<std::pair<std::string, std::string>>& UnavailableFigures() {
   static const std::vector<std::pair<std::string, std::string>> figures = {
-      {"cost-table", "needs the Atari emulator, which this version does not have"},
       {"atari-median", "needs training runs on Atari"},
       {"atari-ablation", "needs training runs on Atari"},
       {"atari-bars", "needs training runs on Atari"},
@@ -117,15 +117,18 @@ FigureResult RunFigure(const Figure& figure, const experiments::Settings& settin
                       .folder = folder,
                       .seeds = options.seeds > 0 ? options.seeds : figure.default_seeds};
   CreateWritableFolder(folder);
+  const int jobs = options.jobs > 0 ? options.jobs : AvailableCores();
+  const experiments::TrainingBench training = MakeTrainingBench(jobs, stop);
   const auto start = std::chrono::steady_clock::now();
   {
     TerminalProgress progress(figure.id);
     result.claims = figure.run({.folder = folder,
                                 .seeds = result.seeds,
-                                .jobs = options.jobs > 0 ? options.jobs : AvailableCores(),
+                                .jobs = jobs,
                                 .settings = settings,
                                 .progress = progress,
-                                .stop = stop});
+                                .stop = stop,
+                                .training = &training});
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result.simulation_seconds = elapsed.count();
@@ -159,20 +162,19 @@ nlohmann::ordered_json ResultJson(const FigureResult& result) {
           {"undecided", result.Count(Verdict::kUndecided)}};
 }
 
-void PrintSkipped() {
-  for (const auto& [id, reason] : UnavailableFigures()) {
-    fmt::print(stderr, "skipped {}: {}\n", id, reason);
-  }
+// Ids with reasons.
+using Skipped = std::vector<std::pair<std::string, std::string>>;
+
+void PrintSkipped(const Skipped& skipped) {
+  for (const auto& [id, reason] : skipped) fmt::print(stderr, "skipped {}: {}\n", id, reason);
 }
 
-void PrintJson(const std::vector<FigureResult>& results, bool all) {
+void PrintJson(const std::vector<FigureResult>& results, const Skipped& skipped) {
   nlohmann::ordered_json json;
   json["figures"] = nlohmann::ordered_json::array();
   for (const FigureResult& result : results) json["figures"].push_back(ResultJson(result));
   json["skipped"] = nlohmann::ordered_json::array();
-  if (all) {
-    for (const auto& [id, reason] : UnavailableFigures()) json["skipped"].push_back(id);
-  }
+  for (const auto& [id, reason] : skipped) json["skipped"].push_back(id);
   fmt::print("{}\n", json.dump());
 }
 
@@ -194,17 +196,27 @@ int Reproduce(const ReproduceOptions& options, const StopFlag& stop) {
       !options.folder.empty() ? options.folder
                               : std::filesystem::path("results") / (all ? "" : options.figure);
   std::vector<FigureResult> results;
+  Skipped skipped;
+  if (all) skipped = UnavailableFigures();
   for (std::size_t i = 0; i < figures.size(); ++i) {
+    const std::string missing = figures[i]->missing ? figures[i]->missing(settings[i]) : "";
+    if (!missing.empty() && !all) {
+      throw Error(ErrorKind::kMissingData, "figure '" + options.figure + "' " + missing);
+    }
+    if (!missing.empty()) {
+      skipped.emplace_back(figures[i]->id, missing);
+      continue;
+    }
     const std::filesystem::path folder = all ? root / figures[i]->id : root;
     results.push_back(RunFigure(*figures[i], settings[i], folder, options, stop));
     PrintResult(results.back(), !all && !options.json);
   }
   if (all) {
     WriteIndexPage(root);
-    PrintSkipped();
+    PrintSkipped(skipped);
     fmt::print(stderr, "all figures and claims: {}\n", (root / "index.html").string());
   }
-  if (options.json) PrintJson(results, all);
+  if (options.json) PrintJson(results, skipped);
   const bool failed = std::any_of(results.begin(), results.end(), [](const FigureResult& result) {
     return result.Count(Verdict::kFails) > 0;
   });

@@ -9,6 +9,7 @@
 
 #include "experiments/framework/claim.h"
 #include "experiments/framework/settings.h"
+#include "experiments/framework/training_bench.h"
 #include "uper/base/parallel.h"
 
 namespace uper::experiments {
@@ -30,6 +31,7 @@ struct FigureContext {
   const Settings& settings;
   ProgressSink& progress;
   const StopFlag& stop;
+  const TrainingBench* training = nullptr;  // null: nothing can be trained here
 };
 
 // One figure of the paper that needs no training run: a function that simulates, writes CSV files
@@ -40,6 +42,9 @@ struct Figure {
   int default_seeds = 10;
   std::vector<SettingInfo> settings;
   std::function<std::vector<Claim>(const FigureContext&)> run;
+  // What this machine or build lacks ("needs ..."); an empty text: nothing. Not set: never
+  // anything.
+  std::function<std::string(const Settings&)> missing = {};
 };
 
 // All figures, in the order of the paper.
