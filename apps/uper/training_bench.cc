@@ -51,15 +51,19 @@ std::vector<IterationTime> TimeIterations(const TimedTraining& training, int thr
   std::vector<IterationTime> totals;  // since the start
   const Trainer* running = nullptr;
   auto start = std::chrono::steady_clock::now();
-  Trainer trainer(
-      config, RunFolder(folder.path()), PartsOf(config, pool),
-      {.progress =
-           [&](const TrainingProgress& progress) {
-             if (progress.row == nullptr) return;
-             totals.push_back({.seconds = SecondsSince(start),
-                               .environment_seconds = running->time_shares().environment});
-           },
-       .warn = [](const std::string& message) { fmt::print(stderr, "uper: {}\n", message); }});
+  const auto record = [&](const TrainingProgress& progress) {
+    if (progress.row == nullptr) return;
+    if (progress.frames == 0) {  // the evaluation before the first iteration
+      start = std::chrono::steady_clock::now();
+      return;
+    }
+    totals.push_back({.seconds = SecondsSince(start),
+                      .environment_seconds = running->time_shares().environment});
+  };
+  Trainer trainer(config, RunFolder(folder.path()), PartsOf(config, pool),
+                  {.progress = record, .warn = [](const std::string& message) {
+                     fmt::print(stderr, "uper: {}\n", message);
+                   }});
   running = &trainer;
   start = std::chrono::steady_clock::now();
   if (!trainer.Run(stop)) throw Error(ErrorKind::kInterrupted, "interrupted");
