@@ -1,6 +1,8 @@
-# Writes the table of configs/*/*.toml as C++ (train/agent_files.h), so that the program needs no files.
+# Writes the table of configs/*/*.toml (but for configs/sweeps) as C++ (train/agent_files.h), so that the
+# program needs no files.
 #   cmake -DCONFIGS=<folder> -DOUTPUT=<file.cc> -P embed_agent_files.cmake
 file(GLOB files RELATIVE ${CONFIGS} ${CONFIGS}/*/*.toml)
+list(FILTER files EXCLUDE REGEX "^sweeps/")
 list(SORT files)
 set(rows "")
 foreach(file IN LISTS files)

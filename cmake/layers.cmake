@@ -65,6 +65,7 @@ function(uper_embed_agent_files)
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed_agent_files.cmake)
   set(table ${PROJECT_BINARY_DIR}/agent_file_table.cc)
   file(GLOB configs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/configs/*/*.toml)
+  list(FILTER configs EXCLUDE REGEX "/sweeps/")
   add_custom_command(OUTPUT ${table}
     COMMAND ${CMAKE_COMMAND} -DCONFIGS=${PROJECT_SOURCE_DIR}/configs -DOUTPUT=${table} -P ${script}
     DEPENDS ${script} ${configs})

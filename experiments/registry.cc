@@ -2,6 +2,7 @@
 #include "experiments/bandit/figures.h"
 #include "experiments/bias/bias_entropy_figure.h"
 #include "experiments/bias/bias_error_figure.h"
+#include "experiments/cost_table/cost_table.h"
 #include "experiments/direct_variance/direct_variance_figure.h"
 #include "experiments/framework/figure.h"
 #include "experiments/gridworld/gridworld.h"
@@ -11,11 +12,14 @@
 namespace uper::experiments {
 
 const std::vector<Figure>& AllFigures() {
-  static const std::vector<Figure> figures = {
-      BanditFigure(),    BanditSchemesFigure(),  BanditShiftedFigure(), BanditUncertaintyFigure(),
-      GridworldFigure(), PosteriorFigure(),      BiasEntropyFigure(),   BiasErrorFigure(),
-      PhaseFigure(),     DirectVarianceFigure(), AtariMedianFigure(),   AtariAblationFigure(),
-      AtariBarsFigure(), AtariGamesFigure(),     AtariC51Figure()};
+  static const std::vector<Figure> figures = {BanditFigure(),        BanditSchemesFigure(),
+                                              BanditShiftedFigure(), BanditUncertaintyFigure(),
+                                              GridworldFigure(),     PosteriorFigure(),
+                                              BiasEntropyFigure(),   BiasErrorFigure(),
+                                              PhaseFigure(),         DirectVarianceFigure(),
+                                              CostTableFigure(),     AtariMedianFigure(),
+                                              AtariAblationFigure(), AtariBarsFigure(),
+                                              AtariGamesFigure(),    AtariC51Figure()};
   return figures;
 }
 

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 #include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
 #include "apps/uper/run_setup.h"
+#include "apps/uper/temporary_folder.h"
 #include "uper/base/random.h"
 #include "uper/nn/cpu/simd_info.h"
 #include "uper/train/config_choices.h"
@@ -18,29 +18,6 @@ namespace uper {
 namespace {
 
 constexpr std::int64_t kMostWarmUpTransitions = 100;
-
-// A folder that is gone when this is; on the disk of TMPDIR or else /tmp.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "uper-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw Error(ErrorKind::kUsage, "cannot create a folder like " + name + "; set TMPDIR");
-    }
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 constexpr std::int64_t kSaves = 5;  // with a filled replay memory
 

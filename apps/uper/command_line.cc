@@ -198,6 +198,32 @@ void AddReport(CLI::App& app, const StopFlag& stop, Command& chosen) {
       [options, &stop, &chosen] { chosen = [options, &stop] { return Report(*options, stop); }; });
 }
 
+void AddSweep(CLI::App& app, const StopFlag& stop, Command& chosen) {
+  auto* command = app.add_subcommand("sweep", "Many runs from one file; continues a sweep");
+  auto options = std::make_shared<SweepOptions>();
+  command->add_option("file", options->file, "What to run (TOML; docs/sweeps.md)")->required();
+  command->add_option("--out", options->folder, "Folder of the sweep (default: sweeps/FILE)");
+  auto* jobs =
+      command->add_option("--jobs", options->jobs, "Runs at a time (default: what the cores hold)")
+          ->check(CLI::Range(1, 4096));
+  auto* slurm =
+      command->add_flag("--slurm", options->slurm, "Submit an array job to Slurm")->excludes(jobs);
+  auto* summary =
+      command
+          ->add_flag("--summary", options->summary, "Start nothing: only say how far each run is")
+          ->excludes(slurm);
+  command->add_option("--only", options->only, "Run only this one, counted from 1, in this process")
+      ->check(CLI::Range(1, 1'000'000))
+      ->excludes(slurm)
+      ->excludes(summary);
+  command->add_flag("--json", options->json, kJsonHelp);
+  command->footer(
+      "Example: uper sweep configs/sweeps/minatar-noise.toml --jobs 2\n"
+      "Ctrl-C saves and exits with 75; the same command goes on. It also tries failed runs again.");
+  command->callback(
+      [options, &stop, &chosen] { chosen = [options, &stop] { return Sweep(*options, stop); }; });
+}
+
 void AddList(CLI::App& app, Command& chosen) {
   auto* command = app.add_subcommand("list", "List what there is, one per line");
   auto options = std::make_shared<ListOptions>();
@@ -326,6 +352,7 @@ int RunCommandLine(int argc, char** argv, const StopFlag& stop) {
   AddRollout(app, stop, chosen);
   AddReproduce(app, stop, chosen);
   AddReport(app, stop, chosen);
+  AddSweep(app, stop, chosen);
   AddInspectAndVerify(app, chosen);
   AddDumpStep(app, chosen);
   AddList(app, chosen);

@@ -98,6 +98,17 @@ struct ReportOptions {
 };
 int Report(const ReportOptions& options, const StopFlag& stop);
 
+struct SweepOptions {
+  std::filesystem::path file;
+  std::filesystem::path folder;  // empty: sweeps/ and the file's name without .toml
+  int jobs = 0;                  // 0: as many as the cores hold
+  bool slurm = false;            // submit an array job instead of running here
+  bool summary = false;          // only say what is there
+  int only = 0;                  // run this one here and nothing else, counted from 1; 0: all
+  bool json = false;
+};
+int Sweep(const SweepOptions& options, const StopFlag& stop);
+
 struct ListOptions {
   std::string what;  // envs, agents, priorities, figures or keys
   bool json = false;

@@ -11,9 +11,10 @@ namespace {
 
 uper::StopFlag stop_requested = false;
 
-// The second Ctrl-C ends the program at once.
+// The second Ctrl-C ends the program at once. A second SIGTERM does not: a batch system may send it
+// to every process of a job while the job's script passes it on.
 void HandleSignal(int signal) {
-  if (stop_requested.exchange(true)) {
+  if (stop_requested.exchange(true) && signal == SIGINT) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }

@@ -11,6 +11,7 @@
 #include "apps/uper/python_tools.h"
 #include "apps/uper/run_reader.h"
 #include "apps/uper/terminal_progress.h"
+#include "apps/uper/training_bench.h"
 #include "experiments/framework/figure.h"
 #include "uper/base/atomic_file.h"
 #include "uper/base/nearest_name.h"
@@ -22,14 +23,6 @@ using experiments::Claim;
 using experiments::Figure;
 using experiments::Verdict;
 using Assignments = std::map<std::string, std::string>;
-
-// Figures of the paper that this version cannot make, with the reason.
-const std::vector<std::pair<std::string, std::string>>& UnavailableFigures() {
-  static const std::vector<std::pair<std::string, std::string>> figures = {
-      {"cost-table", "needs the Atari emulator, which this version does not have"},
-  };
-  return figures;
-}
 
 struct FigureResult {
   const Figure* figure = nullptr;
@@ -45,9 +38,6 @@ struct FigureResult {
 };
 
 [[noreturn]] void ThrowUnknownFigure(const std::string& id) {
-  for (const auto& [name, reason] : UnavailableFigures()) {
-    if (name == id) throw Error(ErrorKind::kMissingData, "figure '" + id + "' " + reason);
-  }
   std::vector<std::string> names{"all"};
   for (const Figure& figure : experiments::AllFigures()) names.push_back(figure.id);
   throw Error(ErrorKind::kUsage, "unknown figure '" + id + "'" + DidYouMean(id, names) +
@@ -124,17 +114,19 @@ FigureResult RunFigure(const Figure& figure, const experiments::Settings& settin
                       .folder = folder,
                       .seeds = options.seeds > 0 ? options.seeds : figure.default_seeds};
   CreateWritableFolder(folder);
+  const int jobs = options.jobs > 0 ? options.jobs : AvailableCores();
+  const experiments::TrainingBench training = MakeTrainingBench(jobs, stop);
   const auto start = std::chrono::steady_clock::now();
   {
     TerminalProgress progress(figure.id);
-    const experiments::FigureContext context{
-        .folder = folder,
-        .seeds = result.seeds,
-        .jobs = options.jobs > 0 ? options.jobs : AvailableCores(),
-        .settings = settings,
-        .progress = progress,
-        .stop = stop,
-        .runs = runs};
+    const experiments::FigureContext context{.folder = folder,
+                                             .seeds = result.seeds,
+                                             .jobs = jobs,
+                                             .settings = settings,
+                                             .progress = progress,
+                                             .stop = stop,
+                                             .runs = runs,
+                                             .training = &training};
     result.claims = figure.run(context);
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -173,19 +165,26 @@ nlohmann::ordered_json ResultJson(const FigureResult& result) {
 using SkippedFigures = std::vector<std::pair<std::string, std::string>>;
 
 SkippedFigures SkippedWithoutRuns() {
-  SkippedFigures skipped = UnavailableFigures();
+  SkippedFigures skipped;
   for (const Figure& figure : experiments::AllFigures()) {
     if (figure.needs_runs) skipped.emplace_back(figure.id, "needs training runs");
   }
   return skipped;
 }
 
-// Nothing when the figure can be made; else the reason: none of the runs is of its agents.
+// What this machine or build lacks for the figure; nothing when it can be made.
+std::string MissingHere(const Figure& figure, const experiments::Settings& settings) {
+  return figure.missing ? figure.missing(settings) : "";
+}
+
+// Nothing when the figure can be made; else what this machine lacks, or that none of the runs is of
+// its agents.
 std::string ReasonToSkip(const Figure& figure, const experiments::Settings& settings,
                          const ReproduceOptions& options) {
-  const std::vector<RunCurve> runs = RunsFor(figure, settings, options);
+  const std::string missing = MissingHere(figure, settings);
+  if (!missing.empty() || !figure.needs_runs || !figure.check) return missing;
   try {
-    if (figure.check) figure.check(runs, settings);
+    figure.check(RunsFor(figure, settings, options), settings);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kMissingData) throw;
     return error.what();
@@ -225,15 +224,17 @@ int Reproduce(const ReproduceOptions& options, const StopFlag& stop) {
       !options.folder.empty() ? options.folder
                               : std::filesystem::path("results") / (all ? "" : options.figure);
   SkippedFigures skipped;
-  if (all) skipped = with_runs ? UnavailableFigures() : SkippedWithoutRuns();
+  if (all && !with_runs) skipped = SkippedWithoutRuns();
   std::vector<FigureResult> results;
   for (std::size_t i = 0; i < figures.size(); ++i) {
-    if (all && figures[i]->needs_runs) {
-      const std::string reason = ReasonToSkip(*figures[i], settings[i], options);
-      if (!reason.empty()) {
-        skipped.emplace_back(figures[i]->id, reason);
-        continue;
-      }
+    const std::string reason = all ? ReasonToSkip(*figures[i], settings[i], options)
+                                   : MissingHere(*figures[i], settings[i]);
+    if (!reason.empty() && !all) {
+      throw Error(ErrorKind::kMissingData, "figure '" + options.figure + "' " + reason);
+    }
+    if (!reason.empty()) {
+      skipped.emplace_back(figures[i]->id, reason);
+      continue;
     }
     const std::filesystem::path folder = all ? root / figures[i]->id : root;
     results.push_back(RunFigure(*figures[i], settings[i], folder, options, stop));

@@ -34,7 +34,8 @@ class FigureTestRunner {
                        .jobs = jobs,
                        .settings = settings,
                        .progress = progress_,
-                       .stop = stop});
+                       .stop = stop,
+                       .training = training});
   }
 
   std::map<std::string, std::string> Files() const {
@@ -45,6 +46,8 @@ class FigureTestRunner {
     }
     return files;
   }
+
+  const TrainingBench* training = nullptr;  // for figures that train
 
   // Tasks announced minus tasks done.
   long open_tasks() const { return progress_.open; }

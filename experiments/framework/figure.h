@@ -9,6 +9,7 @@
 
 #include "experiments/framework/claim.h"
 #include "experiments/framework/settings.h"
+#include "experiments/framework/training_bench.h"
 #include "uper/base/parallel.h"
 #include "uper/stats/run_curve.h"
 
@@ -31,7 +32,8 @@ struct FigureContext {
   const Settings& settings;
   ProgressSink& progress;
   const StopFlag& stop;
-  std::span<const RunCurve> runs = {};  // for a figure that needs them
+  std::span<const RunCurve> runs = {};      // for a figure that needs them
+  const TrainingBench* training = nullptr;  // null: nothing can be trained here
 };
 
 // One figure of the paper: a function that simulates, or reads training runs, writes CSV files into
@@ -46,6 +48,9 @@ struct Figure {
   // Throws when `run` could not start with these runs and settings; called before anything is
   // written. Empty: nothing to check.
   std::function<void(std::span<const RunCurve>, const Settings&)> check;
+  // What this machine or build lacks ("needs ..."); an empty text: nothing. Not set: never
+  // anything.
+  std::function<std::string(const Settings&)> missing = {};
 };
 
 // All figures, in the order of the paper.

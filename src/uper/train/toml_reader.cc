@@ -17,12 +17,37 @@ ConfigValue ValueOf(const toml::node& node) {
   return std::monostate{};
 }
 
+int LineOf(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
+
+void SortByLine(std::vector<TomlEntry>& entries) {
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const TomlEntry& a, const TomlEntry& b) { return a.line < b.line; });
+}
+
+void Collect(const toml::table& table, const std::string& prefix, std::vector<TomlEntry>& out);
+
+TomlEntry ArrayEntry(const std::string& key, const toml::array& array) {
+  TomlEntry entry{.key = key, .line = LineOf(array), .is_array = true};
+  for (const toml::node& node : array) {
+    TomlEntry item{.value = ValueOf(node), .line = LineOf(node)};
+    if (const toml::array* const inner = node.as_array()) item = ArrayEntry("", *inner);
+    if (const toml::table* const inner = node.as_table()) {
+      Collect(*inner, "", item.items);
+      SortByLine(item.items);
+    }
+    entry.items.push_back(std::move(item));
+  }
+  return entry;
+}
+
 void Collect(const toml::table& table, const std::string& prefix, std::vector<TomlEntry>& out) {
   for (const auto& [name, node] : table) {
     const std::string key = prefix + std::string(name.str());
     const toml::table* const inner = node.as_table();
-    const int line = static_cast<int>(node.source().begin.line);
-    if (inner == nullptr) {
+    const int line = LineOf(node);
+    if (const toml::array* const array = node.as_array()) {
+      out.push_back(ArrayEntry(key, *array));
+    } else if (inner == nullptr) {
       out.push_back({.key = key, .value = ValueOf(node), .line = line});
     } else if (inner->empty()) {
       out.push_back({.key = key, .line = line, .is_empty_table = true});
@@ -42,8 +67,7 @@ std::vector<TomlEntry> ReadToml(std::string_view text, const std::string& source
     throw Error(ErrorKind::kUsage, source + ":" + std::to_string(error.source().begin.line) +
                                        ": not valid TOML: " + std::string(error.description()));
   }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const TomlEntry& a, const TomlEntry& b) { return a.line < b.line; });
+  SortByLine(entries);
   return entries;
 }
 

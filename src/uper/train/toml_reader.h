@@ -14,6 +14,10 @@ struct TomlEntry {
   ConfigValue value;
   int line = 0;
   bool is_empty_table = false;  // a table without keys; `value` holds nothing
+  bool is_array = false;        // `items` are its elements; `value` holds nothing
+  // Of an array: one entry without key an element; of an element that is a table: its entries, with
+  // keys from that table on.
+  std::vector<TomlEntry> items;
 };
 
 // All entries in the order of their lines. Throws Error(kUsage) with `source` and line if the text
