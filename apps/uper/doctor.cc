@@ -11,6 +11,7 @@
 #include "apps/uper/version.h"
 #include "uper/envs/registry.h"
 #include "uper/nn/cpu/simd_info.h"
+#include "uper/nn/gpu.h"
 #include "uper/train/agent_files.h"
 #include "uper/train/run_record.h"
 
@@ -54,6 +55,7 @@ struct Findings {
   bool folder_writable = false;
   std::optional<nlohmann::json> python;
   std::size_t environments = 0;
+  GpuInfo gpu;
 
   bool draws() const { return python && !python->at("matplotlib").is_null(); }
 };
@@ -66,7 +68,8 @@ Findings Examine() {
           .disk_free_bytes = error ? 0 : static_cast<std::int64_t>(space.available),
           .folder_writable = access(".", W_OK) == 0,
           .python = AskPython(),
-          .environments = EnvironmentNames().size()};
+          .environments = EnvironmentNames().size(),
+          .gpu = FindGpu()};
 }
 
 std::vector<std::string> WhatWorks(const Findings& found) {
@@ -74,13 +77,14 @@ std::vector<std::string> WhatWorks(const Findings& found) {
       fmt::format("training, evaluating and playing {} built-in environments with {} agents",
                   found.environments, AgentNames().size()),
       "benchmarks and the figures' data and claims"};
+  if (found.gpu.usable) works.emplace_back("training on the GPU");
   if (found.draws()) works.emplace_back("pictures of figures and training curves");
   return works;
 }
 
 std::vector<std::string> WhatDoesNot(const Findings& found) {
-  std::vector<std::string> missing = {"training on a GPU: this build runs on the CPU only",
-                                      "Atari games: not in this build"};
+  std::vector<std::string> missing = {"Atari games: not in this build"};
+  if (!found.gpu.usable) missing.push_back("training on a GPU: " + found.gpu.why_not);
   if (!found.python) {
     missing.push_back(fmt::format("pictures: no working Python at {}; run `make setup`",
                                   PythonProgram().string()));
@@ -128,7 +132,8 @@ void PrintText(const Findings& found) {
            "{}, {} available, {}", Gibibytes(memory.total_bytes), Gibibytes(memory.available_bytes),
            memory.limit_bytes ? "limited to " + Gibibytes(*memory.limit_bytes) : "no limit set"));
   line("disk", Gibibytes(found.disk_free_bytes) + " free in the current folder");
-  line("GPU", "not used: this build runs on the CPU only");
+  line("GPU", found.gpu.usable ? found.gpu.name + ", " + Gibibytes(found.gpu.memory_bytes)
+                               : "none: " + found.gpu.why_not);
   line("Python", PythonText(found));
   line("environments", fmt::format("{} built in (`uper list envs`)", found.environments));
   line("Atari", "not in this build");
@@ -156,6 +161,9 @@ nlohmann::ordered_json Describe(const Findings& found) {
                                  {"works", WhatWorks(found)},
                                  {"does_not_work", WhatDoesNot(found)}};
   if (found.memory.limit_bytes) json["memory_limit_bytes"] = *found.memory.limit_bytes;
+  if (found.gpu.usable) {
+    json["gpu"] = {{"name", found.gpu.name}, {"memory_bytes", found.gpu.memory_bytes}};
+  }
   if (found.python) {
     json["python"] = *found.python;
     json["python"]["program"] = PythonProgram().string();

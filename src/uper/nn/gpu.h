@@ -11,6 +11,7 @@ namespace uper {
 // The one door to nn/cuda: also there in builds without CUDA, where it says so.
 
 struct GpuInfo {
+  bool built = false;  // this build can use one
   bool usable = false;
   std::string why_not;  // if not usable
   std::string name;     // else

@@ -18,8 +18,11 @@ void ListRun(RunConfig& c, ConfigFieldList& list) {
   ConfigField& threads = list.Add("threads", c.threads, AtLeast(0, 1024),
                                   "Threads to use; 0: one a core. Results do not depend on it.");
   threads.on_resume = OnResume::kFree;
-  list.Add("device", c.device, "Where the network runs; auto: a GPU if there is one.").automatic =
-      "\"auto\"";
+  ConfigField& device =
+      list.Add("device", c.device,
+               "Where the network runs; auto: a GPU if there is one. Results differ by rounding.");
+  device.automatic = "\"auto\"";
+  device.on_resume = OnResume::kFree;
   list.Add("checkpoint_every_frames", c.checkpoint_every_frames, AtLeast(1),
            "Frames between two checkpoints. Results do not depend on it.")
       .on_resume = OnResume::kFree;

@@ -20,9 +20,9 @@ void CheckCuda(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   const std::string reason = std::string(what) + ": " + cudaGetErrorString(status);
   if (status == cudaErrorMemoryAllocation) {
-    throw Error(ErrorKind::kResources,
-                "the GPU's memory is full (" + reason + "); end other programs or use a smaller " +
-                    "network or batch");
+    throw Error(ErrorKind::kResources, "the GPU's memory is full (" + reason +
+                                           "); end other programs or use a smaller " +
+                                           "network or batch");
   }
   if (IsOurMistake(status)) throw Error(ErrorKind::kInternal, "CUDA: " + reason);
   throw Error(ErrorKind::kResources,

@@ -30,9 +30,8 @@ void CopyInto(std::span<const T> from, std::byte* to) {
 
 template <typename T>
 void CopyOnGpu(const DeviceBuffer<T>& from, DeviceBuffer<T>& to, cudaStream_t stream) {
-  CheckCuda(
-      cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream),
-      "copying on the GPU");
+  CheckCuda(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream),
+            "copying on the GPU");
 }
 
 // Whose passes through the torso one update needs.
@@ -74,8 +73,9 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
               .tuned_batch = spec.batch,
               .max_passes = PassesOf(spec),
               .backward = true}),
-      acting_torso_(spec.network, layout_,
-                    {.max_batch = spec.batch, .tuned_batch = 1, .max_passes = 1, .backward = false}),
+      acting_torso_(
+          spec.network, layout_,
+          {.max_batch = spec.batch, .tuned_batch = 1, .max_passes = 1, .backward = false}),
       online_(layout_.size()),
       target_(layout_.size()),
       first_moment_(layout_.size()),
@@ -169,6 +169,7 @@ void CudaLearner::BeginUpdate(const LearnerBatch& batch) {
 LearnerOutput CudaLearner::FinishUpdate() {
   UPER_CHECK(begun_, "no update is under way");
   begun_ = false;
+  host_fresh_ = false;
   main_.Synchronize();
   const StepState& step = host_step_[0];
   if (step.finite == 0) {
@@ -177,7 +178,6 @@ LearnerOutput CudaLearner::FinishUpdate() {
                                          std::to_string(step.loss) + ")");
   }
   ++updates_;
-  host_fresh_ = false;
   return {.loss = step.loss,
           .gradient_norm = step.gradient_norm,
           .td_error = host_td_errors_.span(),
@@ -319,8 +319,7 @@ HeadGradient CudaLearner::HeadGradientOf() const {
 }
 
 StoredGradient CudaLearner::Stored() const {
-  return {.gradient = gradient_.data(),
-          .ranges = {{0, head_w_}, {head_b_, layout_.size()}}};
+  return {.gradient = gradient_.data(), .ranges = {{0, head_w_}, {head_b_, layout_.size()}}};
 }
 
 // On the third stream, beside the backward pass.
@@ -395,10 +394,10 @@ void CudaLearner::EnqueueActing(int count) {
                          .activations = &acting_activations_};
   acting_torso_.Forward({&pass, 1}, count, main_);
   EnqueueActionValues(count);
-  CheckCuda(cudaMemcpyAsync(host_q_.data(), q_.data(),
-                            sizeof(float) * count * spec_.network.actions, cudaMemcpyDeviceToHost,
-                            main_),
-            "copying values from the GPU");
+  CheckCuda(
+      cudaMemcpyAsync(host_q_.data(), q_.data(), sizeof(float) * count * spec_.network.actions,
+                      cudaMemcpyDeviceToHost, main_),
+      "copying values from the GPU");
 }
 
 // q_ from the hidden layer.

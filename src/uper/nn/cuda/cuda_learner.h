@@ -105,11 +105,11 @@ class CudaLearner final : public GpuLearner {
   const BatchLayout batch_layout_;
   PinnedBuffer<std::byte> host_batch_;
   DeviceBuffer<std::byte> batch_;
-  DeviceBuffer<float> observations_;  // [s_tm1 and s_t, batch, observation]
+  DeviceBuffer<float> observations_;             // [s_tm1 and s_t, batch, observation]
   std::vector<Torso::Activations> activations_;  // [slot]
   mutable DeviceBuffer<float> gradient_;
-  DeviceBuffer<float> member_values_;              // [batch, member, action]
-  DeviceBuffer<int> target_actions_;               // [batch, member]
+  DeviceBuffer<float> member_values_;                // [batch, member, action]
+  DeviceBuffer<int> target_actions_;                 // [batch, member]
   DeviceBuffer<float> online_parts_, target_parts_;  // [part, batch, member, output]
   DeviceBuffer<float> all_parts_;  // [part, batch, action, member, output]; categorical heads only
   DeviceBuffer<float> online_outputs_, target_outputs_, d_outputs_;  // [batch, member, output]

@@ -8,7 +8,7 @@ __global__ void ProbeKernel() {}
 }  // namespace
 
 GpuInfo FindCudaDevice() {
-  GpuInfo info;
+  GpuInfo info{.built = true};
   int count = 0;
   cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaErrorInsufficientDriver || status == cudaErrorNoDevice ||

@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(kThreads)
   const int part = static_cast<int>(blockIdx.y) % kHeadParts;
   const int first_output = static_cast<int>(blockIdx.y) / kHeadParts * width;
   const int part_size = (s.hidden + kHeadParts - 1) / kHeadParts;
-  float* units = memory;                                  // [hidden unit of the part][kSamples]
-  float* group_sums = units + part_size * kSamples;       // [group][kSamples][width]
+  float* units = memory;                             // [hidden unit of the part][kSamples]
+  float* group_sums = units + part_size * kSamples;  // [group][kSamples][width]
   int* list = reinterpret_cast<int*>(group_sums + kThreads * kSamples);
   const bool all = selection.actions == nullptr;
   const int samples = ListSamples(batch, list, &count, [&](int b) {
@@ -115,7 +115,8 @@ __global__ void __launch_bounds__(kThreads)
     }
     if (groups > 1 && group < groups) {
 #pragma unroll
-      for (int i = 0; i < kSamples; ++i) group_sums[(group * kSamples + i) * width + column] = sums[i];
+      for (int i = 0; i < kSamples; ++i)
+        group_sums[(group * kSamples + i) * width + column] = sums[i];
     }
     __syncthreads();
     if (group > 0 || !active) continue;
@@ -124,7 +125,8 @@ __global__ void __launch_bounds__(kThreads)
       if (first + i >= samples) break;
       float sum = sums[i];
       for (int g = 1; g < groups; ++g) sum += group_sums[(g * kSamples + i) * width + column];
-      const std::ptrdiff_t at = (static_cast<std::ptrdiff_t>(part) * batch + list[first + i]) * rows;
+      const std::ptrdiff_t at =
+          (static_cast<std::ptrdiff_t>(part) * batch + list[first + i]) * rows;
       selection.parts[(at + row) * s.outputs + output] = sum;
     }
   }
@@ -178,7 +180,8 @@ __global__ void __launch_bounds__(kThreads) MeansKernel(const __grid_constant__ 
   if (means.chosen == nullptr || sample >= kMeansSamples || first + sample >= means.batch) return;
   int best = 0;
   for (int a = 1; a < means.actions; ++a) {
-    if (row_values[sample * means.actions + a] > row_values[sample * means.actions + best]) best = a;
+    if (row_values[sample * means.actions + a] > row_values[sample * means.actions + best])
+      best = a;
   }
   means.chosen[(first + sample) * means.members + member] = best;
 }
@@ -187,7 +190,8 @@ __global__ void __launch_bounds__(kThreads) MeansKernel(const __grid_constant__ 
 __global__ void __launch_bounds__(kThreads)
     AtomValuesKernel(HeadShape s, const __grid_constant__ AtomValues call) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int row = (static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x)) / kWarpSize;
+  const int row =
+      (static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x)) / kWarpSize;
   const int blocks = s.actions * s.members;
   if (row >= call.batch * blocks) return;
   const int action = row % blocks / s.members;
@@ -245,23 +249,24 @@ __global__ void MemberMeanKernel(HeadShape s, int batch, const float* values, fl
   if (i >= batch * s.actions) return;
   const int b = i / s.actions;
   float sum = 0;
-  for (int k = 0; k < s.members; ++k) sum += values[(b * s.members + k) * s.actions + i % s.actions];
+  for (int k = 0; k < s.members; ++k)
+    sum += values[(b * s.members + k) * s.actions + i % s.actions];
   q[i] = sum / static_cast<float>(s.members);
 }
 
-constexpr int kRows = kWarpSize;      // hidden units of one block of BackwardHiddenKernel
-constexpr int kTileOutputs = 256;     // outputs in shared memory at a time
+constexpr int kRows = kWarpSize;              // hidden units of one block of BackwardHiddenKernel
+constexpr int kTileOutputs = 256;             // outputs in shared memory at a time
 constexpr int kRowStride = kTileOutputs + 1;  // odd: lanes of different rows use different banks
 
 // Grid: action x member, rows of hidden units. Lanes are hidden units, warps share the outputs.
 __global__ void __launch_bounds__(kThreads)
-    BackwardHiddenKernel(HeadShape s, const __grid_constant__ HeadGradient gradient,
-                         const float* w, float* parts) {
+    BackwardHiddenKernel(HeadShape s, const __grid_constant__ HeadGradient gradient, const float* w,
+                         float* parts) {
   extern __shared__ __align__(16) float memory[];
   __shared__ int count;
-  float* d_tile = memory;                              // [output][kSamples]
-  float* w_tile = d_tile + kTileOutputs * kSamples;    // [hidden unit][kRowStride]
-  float* warp_sums = w_tile + kRows * kRowStride;      // [warp][kSamples][hidden unit]
+  float* d_tile = memory;                            // [output][kSamples]
+  float* w_tile = d_tile + kTileOutputs * kSamples;  // [hidden unit][kRowStride]
+  float* warp_sums = w_tile + kRows * kRowStride;    // [warp][kSamples][hidden unit]
   int* list = reinterpret_cast<int*>(warp_sums + kWarps * kSamples * kRows);
   const int action = static_cast<int>(blockIdx.x) / s.members;
   const int member = static_cast<int>(blockIdx.x) % s.members;
@@ -293,7 +298,8 @@ __global__ void __launch_bounds__(kThreads)
         d_tile[j * kSamples + i / width] =
             sample < samples
                 ? __ldg(gradient.d_out +
-                        (static_cast<std::ptrdiff_t>(list[sample]) * s.members + member) * s.outputs +
+                        (static_cast<std::ptrdiff_t>(list[sample]) * s.members + member) *
+                            s.outputs +
                         tile + j)
                 : 0.0F;
       }
@@ -383,8 +389,7 @@ __device__ double Dot(const float* x, const float* y, int size, int lane) {
 
 // A block a member, a warp a pair of samples s <= t.
 __global__ void __launch_bounds__(kSquareThreads)
-    HeadSquaresKernel(HeadShape s, const __grid_constant__ HeadGradient gradient,
-                      double* squares) {
+    HeadSquaresKernel(HeadShape s, const __grid_constant__ HeadGradient gradient, double* squares) {
   extern __shared__ __align__(16) float memory[];
   __shared__ int count;
   __shared__ double warp_sums[kWarpSize];
@@ -395,7 +400,8 @@ __global__ void __launch_bounds__(kSquareThreads)
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const auto units = [&](int b) {
-    return gradient.hidden + static_cast<std::ptrdiff_t>(b) * s.hidden_total() + MemberUnits(s, member);
+    return gradient.hidden + static_cast<std::ptrdiff_t>(b) * s.hidden_total() +
+           MemberUnits(s, member);
   };
   const auto d_out = [&](int b) {
     return gradient.d_out + (static_cast<std::ptrdiff_t>(b) * s.members + member) * s.outputs;
@@ -442,7 +448,8 @@ __global__ void HeadWeightsKernel(HeadShape s, const __grid_constant__ HeadGradi
 __global__ void __launch_bounds__(kThreads)
     MemberTableKernel(HeadShape s, const float* w, HeadTablePointers tables) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int row = (static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x)) / kWarpSize;
+  const int row =
+      (static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x)) / kWarpSize;
   if (row >= s.actions * s.members * s.hidden) return;
   float sum = 0;
   for (int m = lane; m < s.outputs; m += kWarpSize) {
@@ -453,8 +460,8 @@ __global__ void __launch_bounds__(kThreads)
   const int member = row / s.hidden % s.members;
   const int action = row / s.hidden / s.members;
   if (lane == 0) {
-    tables.member_weights[(static_cast<std::ptrdiff_t>(member) * s.hidden + unit) * s.actions + action] =
-        sum / static_cast<float>(s.outputs);
+    tables.member_weights[(static_cast<std::ptrdiff_t>(member) * s.hidden + unit) * s.actions +
+                          action] = sum / static_cast<float>(s.outputs);
   }
 }
 
@@ -552,7 +559,7 @@ void LaunchChoose(const HeadShape& shape, int batch, bool ensemble, const float*
 void LaunchMemberMean(const HeadShape& shape, int batch, const float* values, float* q,
                       cudaStream_t stream) {
   MemberMeanKernel<<<Pieces(batch * shape.actions, kThreads), kThreads, 0, stream>>>(shape, batch,
-                                                                                    values, q);
+                                                                                     values, q);
   CheckLaunch("mean over members");
 }
 
@@ -615,7 +622,7 @@ void LaunchTables(const HeadShape& shape, const float* w, const float* bias,
 void LaunchBiasTables(const HeadShape& shape, const float* bias, const HeadTablePointers& tables,
                       cudaStream_t stream) {
   BiasTableKernel<<<shape.actions, kThreads, sizeof(float) * shape.members, stream>>>(shape, bias,
-                                                                                     tables);
+                                                                                      tables);
   CheckLaunch("averages of the bias");
 }
 

@@ -21,9 +21,7 @@ struct HeadShape {
   bool separate_hidden = false;
   bool shared_bias = false;
 
-  UPER_HOST_DEVICE int hidden_total() const {
-    return separate_hidden ? members * hidden : hidden;
-  }
+  UPER_HOST_DEVICE int hidden_total() const { return separate_hidden ? members * hidden : hidden; }
 };
 HeadShape HeadShapeOf(const NetworkSpec& spec);
 

@@ -86,8 +86,7 @@ __device__ void Step(const Constants& c, float g, float& p, float& m, float& v) 
     p -= c.rate * m / fmaf(sqrtf(v), c.root_scale, c.epsilon);
   } else {
     const float variance = fmaxf(0.0F, fmaf(-m, m, v));
-    const float divisor =
-        c.inside_root ? sqrtf(variance + c.epsilon) : sqrtf(variance) + c.epsilon;
+    const float divisor = c.inside_root ? sqrtf(variance + c.epsilon) : sqrtf(variance) + c.epsilon;
     p -= c.rate * g / divisor;
   }
 }
@@ -140,7 +139,8 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   const Constants c = ConstantsOf(rules, *state);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int unit = static_cast<int>(blockIdx.y) * kWarps + static_cast<int>(threadIdx.x) / kWarpSize;
+  const int unit =
+      static_cast<int>(blockIdx.y) * kWarps + static_cast<int>(threadIdx.x) / kWarpSize;
   if (unit >= s.hidden) return;
   float member_sums = 0;
   for (int k = 0; k < s.members; ++k) {
@@ -183,7 +183,8 @@ __global__ void __launch_bounds__(kThreads)
     }
     const float mean = WarpSum(row_sum) / static_cast<float>(s.outputs);
     if (lane == 0) {
-      const std::ptrdiff_t at = (static_cast<std::ptrdiff_t>(k) * s.hidden + unit) * s.actions + action;
+      const std::ptrdiff_t at =
+          (static_cast<std::ptrdiff_t>(k) * s.hidden + unit) * s.actions + action;
       tables.member_weights[at] = mean;
       if (s.separate_hidden) tables.mean_weights[at] = mean / static_cast<float>(s.members);
     }

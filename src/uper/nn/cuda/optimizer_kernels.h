@@ -73,8 +73,7 @@ void LaunchFinishStep(const FinishStep& call, cudaStream_t stream);
 
 // One step on the parameters with a stored gradient.
 void LaunchOptimizer(const OptimizerRules& rules, const StoredGradient& stored,
-                     const ParameterBlock& parameters, const StepState* state,
-                     cudaStream_t stream);
+                     const ParameterBlock& parameters, const StepState* state, cudaStream_t stream);
 // One step on the head's weights, whose gradient is formed in registers; the averages of the
 // weights follow on the way. `weights` starts at the head's weights.
 void LaunchHeadOptimizer(const OptimizerRules& rules, const HeadShape& shape,

@@ -9,9 +9,9 @@
 namespace uper {
 namespace {
 
-constexpr int kChunk = 32;   // steps of the length that lie in shared memory at a time
-constexpr int kStages = 3;   // chunks in flight
-constexpr int kLanesM = 8;   // a warp is 8 x 4 lanes
+constexpr int kChunk = 32;  // steps of the length that lie in shared memory at a time
+constexpr int kStages = 3;  // chunks in flight
+constexpr int kLanesM = 8;  // a warp is 8 x 4 lanes
 constexpr int kLanesN = 4;
 constexpr int kWarp = 32;
 
@@ -102,7 +102,8 @@ __device__ void LoadSteps(const float* chunk, int lane, int step, float (&values
   if constexpr (kAlong == Along::kLength) {
 #pragma unroll
     for (int i = 0; i < kTile; ++i) {
-      const float4 four = *reinterpret_cast<const float4*>(chunk + (lane + kLanes * i) * kStride + step);
+      const float4 four =
+          *reinterpret_cast<const float4*>(chunk + (lane + kLanes * i) * kStride + step);
       values[0][i] = four.x;
       values[1][i] = four.y;
       values[2][i] = four.z;
@@ -113,8 +114,8 @@ __device__ void LoadSteps(const float* chunk, int lane, int step, float (&values
     for (int k = 0; k < 4; ++k) {
 #pragma unroll
       for (int i = 0; i < kTile; i += 4) {
-        const float4 four = *reinterpret_cast<const float4*>(
-            chunk + (step + k) * kStride + (i / 4 * kLanes + lane) * 4);
+        const float4 four = *reinterpret_cast<const float4*>(chunk + (step + k) * kStride +
+                                                             (i / 4 * kLanes + lane) * 4);
         values[k][i] = four.x;
         values[k][i + 1] = four.y;
         values[k][i + 2] = four.z;
@@ -154,7 +155,7 @@ struct BlockMemory {
   static constexpr int kFloatsB = Chunk<kB, S::kColumns>::kFloats;
   static constexpr int kSums = S::kWarps * S::kRows * S::kColumns;
   static constexpr int kFloats = kStages * (kFloatsA + kFloatsB) > kSums
-                                     ? kStages * (kFloatsA + kFloatsB)
+                                     ? kStages*(kFloatsA + kFloatsB)
                                      : kSums;
 };
 
@@ -177,7 +178,7 @@ __global__ void __launch_bounds__(S::kThreads)
 
   const ChunkLoader<kA, S::kRows, S::kThreads, kVectors> load_a(p.a, p.a_rows, first_m, p.rows);
   const ChunkLoader<kB, S::kColumns, S::kThreads, kVectors> load_b(p.b, p.b_columns, first_n,
-                                                                    p.columns);
+                                                                   p.columns);
   const auto start = [&](int chunk) {
     if (chunk < last_chunk) {
       float* stage = memory + chunk % kStages * (Memory::kFloatsA + Memory::kFloatsB);
@@ -205,8 +206,8 @@ __global__ void __launch_bounds__(S::kThreads)
       float a[4][S::kTileM];
       float b[4][S::kTileN];
       LoadSteps<kA, S::kRows, kLanesM>(stage, lane_m, warp * S::kSteps + step, a);
-      LoadSteps<kB, S::kColumns, kLanesN>(stage + Memory::kFloatsA, lane_n,
-                                           warp * S::kSteps + step, b);
+      LoadSteps<kB, S::kColumns, kLanesN>(stage + Memory::kFloatsA, lane_n, warp * S::kSteps + step,
+                                          b);
       if (kA == Along::kSide && sums_row) {
 #pragma unroll
         for (int k = 0; k < 4; ++k) {

@@ -42,8 +42,9 @@ struct Outputs {
 __device__ Outputs OutputsAt(const SampleCall& call, int b, int k, int j) {
   const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(b) * call.shape.members + k;
   const std::ptrdiff_t at = row * call.shape.outputs + j;
-  return {SumOfParts(call, call.online_parts, call.online_bias, call.actions[b], k, j, at),
-          SumOfParts(call, call.target_parts, call.target_bias, call.target_actions[row], k, j, at)};
+  return {
+      SumOfParts(call, call.online_parts, call.online_bias, call.actions[b], k, j, at),
+      SumOfParts(call, call.target_parts, call.target_bias, call.target_actions[row], k, j, at)};
 }
 
 __device__ MemberFindings FindingsOf(const SampleCall& call, int b, bool learns, double scale,
@@ -78,8 +79,8 @@ __global__ void ScalarKernel(const __grid_constant__ SampleCall call) {
                                    : weighted;
   call.d_out[i] = learns ? static_cast<float>(-scale * bounded) : 0.0F;
   const bool needed = learns || call.loss.td_priority == TdPriority::kLoss;
-  call.members[i] = FindingsOf(call, b, learns, scale, needed ? 0.5 * delta * delta : 0, value,
-                               next_value);
+  call.members[i] =
+      FindingsOf(call, b, learns, scale, needed ? 0.5 * delta * delta : 0, value, next_value);
 }
 
 // Sums over the targets for one online quantile (nn/cpu/quantile_huber.cc).
@@ -121,7 +122,8 @@ __device__ HuberSums SumHuber(const float* targets, int count, float theta, floa
 }
 
 // A block a (sample, member), a thread an online quantile.
-__global__ void __launch_bounds__(kThreads) QuantileKernel(const __grid_constant__ SampleCall call) {
+__global__ void __launch_bounds__(kThreads)
+    QuantileKernel(const __grid_constant__ SampleCall call) {
   extern __shared__ __align__(16) float targets[];
   __shared__ double scratch[kWarpSize];
   const int m = call.shape.outputs;
@@ -197,8 +199,8 @@ __device__ float ProjectedMass(const AtomSupport& support, const float* probabil
   float mass_sum = 0;
   const double last = atoms - 1;
   for (int j = 0; j < atoms; ++j) {
-    const double z = fmin(fmax(r_t + discount_t * (support.low + spacing * j), support.low),
-                          support.high);
+    const double z =
+        fmin(fmax(r_t + discount_t * (support.low + spacing * j), support.low), support.high);
     const double position = fmin((z - support.low) / spacing, last);
     const int lower = static_cast<int>(position);
     if (lower != i && lower + 1 != i) continue;
@@ -259,9 +261,9 @@ __global__ void __launch_bounds__(kThreads)
   for (int j = thread; j < atoms; j += kThreads) {
     float derivative = 0;
     if (needed) {
-      const float mass = finite ? ProjectedMass(support, target_probabilities, atoms, spacing, r_t,
-                                                discount_t, j)
-                                : nanf("");
+      const float mass =
+          finite ? ProjectedMass(support, target_probabilities, atoms, spacing, r_t, discount_t, j)
+                 : nanf("");
       loss += static_cast<double>(mass) * (log_sum - static_cast<double>(logits[j]));
       derivative = static_cast<float>(
           factor * (static_cast<double>(probabilities[j]) - static_cast<double>(mass)));
@@ -315,8 +317,8 @@ struct MemberMoments {
 
 // Of quantiles, the whole block. means: [output] doubles, moments: [member].
 __device__ Uncertainty QuantileUncertainty(const LossSpec& loss, const Ensemble& e, double r_t,
-                                           double discount_t, double* means,
-                                           MemberMoments* moments, double* scratch) {
+                                           double discount_t, double* means, MemberMoments* moments,
+                                           double* scratch) {
   const int m = e.outputs;
   double disagreement = 0;
   for (int j = static_cast<int>(threadIdx.x); j < m; j += kThreads) {
@@ -347,8 +349,8 @@ __device__ Uncertainty QuantileUncertainty(const LossSpec& loss, const Ensemble&
   }
   __syncthreads();
   const double first = static_cast<double>(e.online[0]);
-  const Spread distribution = WarpSpread(
-      m, [&](int j) { return means[j] + (static_cast<double>(e.online[j]) - first); });
+  const Spread distribution =
+      WarpSpread(m, [&](int j) { return means[j] + (static_cast<double>(e.online[j]) - first); });
   Uncertainty result;
   result.mean = first + distribution.mean;
   result.epistemic = disagreement / (e.members * m);
@@ -461,8 +463,8 @@ __device__ void AtomQuantiles(const AtomSupport& support, const float* probabili
       upto += static_cast<double>(probabilities[j]);
     }
     const double share = below > 0 ? (tau - below) / (upto - below) : 1;
-    quantiles[i] = static_cast<float>((support.low + spacing * j) -
-                                      spacing * (1 - (share < 1 ? share : 1)));
+    quantiles[i] =
+        static_cast<float>((support.low + spacing * j) - spacing * (1 - (share < 1 ? share : 1)));
   }
 }
 
@@ -518,10 +520,10 @@ __global__ void __launch_bounds__(kThreads)
   const Ensemble ensemble{samples.online + row, samples.target + row, members, outputs};
   const bool categorical = samples.loss.head == HeadKind::kCategorical;
   const Uncertainty uncertainty =
-      categorical ? CategoricalUncertaintyOf(call, ensemble, r_t, discount_t, mean_target, means,
-                                             moments, scratch)
-                  : QuantileUncertainty(samples.loss, ensemble, r_t, discount_t, means, moments,
-                                        scratch);
+      categorical
+          ? CategoricalUncertaintyOf(call, ensemble, r_t, discount_t, mean_target, means, moments,
+                                     scratch)
+          : QuantileUncertainty(samples.loss, ensemble, r_t, discount_t, means, moments, scratch);
   if (threadIdx.x > 0) return;
   double td_error = absolute_errors / members;
   if (samples.loss.td_priority == TdPriority::kLoss) {

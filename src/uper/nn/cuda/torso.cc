@@ -8,10 +8,10 @@
 namespace uper {
 namespace {
 
-constexpr int kChunk = 32;           // product.cu's
-constexpr int kWantedBlocks = 264;   // fills a large GPU twice; a constant, so that sums do not
-                                     // depend on the GPU
-constexpr int kLeastChunks = 2;      // of one split
+constexpr int kChunk = 32;          // product.cu's
+constexpr int kWantedBlocks = 264;  // fills a large GPU twice; a constant, so that sums do not
+                                    // depend on the GPU
+constexpr int kLeastChunks = 2;     // of one split
 constexpr int kMostSplits = 64;
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
@@ -216,8 +216,7 @@ const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
 }
 
 void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream) {
-  UPER_CHECK(static_cast<int>(passes.size()) <= options_.max_passes &&
-                 count <= options_.max_batch,
+  UPER_CHECK(static_cast<int>(passes.size()) <= options_.max_passes && count <= options_.max_batch,
              "more passes or observations than there is memory for");
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];

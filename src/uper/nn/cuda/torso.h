@@ -23,8 +23,8 @@ class Torso {
     // Observations of one pass that usually go through together: work is cut for this many.
     // Results do not depend on the number that really does.
     int tuned_batch = 32;
-    int max_passes = 3;     // in one Forward()
-    bool backward = true;   // Backward() will be called
+    int max_passes = 3;    // in one Forward()
+    bool backward = true;  // Backward() will be called
   };
 
   Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Options& options);
@@ -79,10 +79,10 @@ class Torso {
     int positions() const { return out.height * out.width; }
     int taps() const { return convolution ? spec.kernel * spec.kernel * in.channels : in.size(); }
 
-    DeviceBuffer<int> windows;   // [batch, position]: first float of the window in the input
+    DeviceBuffer<int> windows;      // [batch, position]: first float of the window in the input
     DeviceBuffer<int> tap_offsets;  // [tap]
-    DeviceBuffer<int> d_rows;    // [batch, position]: in d_output
-    DeviceBuffer<int> d_columns;  // [output]: in one picture of d_output
+    DeviceBuffer<int> d_rows;       // [batch, position]: in d_output
+    DeviceBuffer<int> d_columns;    // [output]: in one picture of d_output
   };
   // Input positions with the same remainders by the stride see the same taps.
   struct InputClass {
@@ -107,7 +107,7 @@ class Torso {
   const float* InputOf(std::size_t layer, const Pass& pass) const;
 
   Options options_;
-  std::vector<Layer> layers_;  // the hidden layer last
+  std::vector<Layer> layers_;                     // the hidden layer last
   std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first
   std::vector<DeviceBuffer<float>> d_outputs_;    // [layer]: [batch, d_size]
   DeviceBuffer<float> workspace_;
