@@ -55,7 +55,7 @@ TEST_F(OptimizerKernelsTest, StepsAsOnTheCpuAndLeavesTheRestAlone) {
       DeviceBuffer<StepState> state(1);
       const OptimizerRules rules = RulesOf(optimizer, max_norm);
       for (int step = 1; step <= 3; ++step) {
-        std::vector<float> g = RandomFloats(kSize, "g" + std::to_string(step));
+        std::vector<float> g = RandomFloats(kSize, std::to_string(step) + " g");
         const DeviceBuffer<float> gpu_g = OnGpu(g);
         for (std::size_t i = hole.begin; i < hole.end; ++i) g[i] = 0;
         double squares = 0;

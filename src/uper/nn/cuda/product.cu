@@ -142,18 +142,24 @@ __host__ __device__ int AllRows(const ProductCall& call, const Product& p) {
   return p.rows + (call.sums_row ? 1 : 0);
 }
 
-// [product, split, row, column].
-__device__ long long WorkspaceAt(const ProductCall& call, const Product& p, int product, int split,
-                                 int m, int n) {
-  const long long part = static_cast<long long>(product) * call.splits + split;
-  return (part * AllRows(call, p) + m) * p.columns + n;
+// Floats of the largest product.
+__host__ __device__ long long PartSize(const ProductCall& call) {
+  long long largest = 0;
+  for (int i = 0; i < call.count; ++i) {
+    const Product& p = call.products[i];
+    const long long size = static_cast<long long>(AllRows(call, p)) * p.columns;
+    largest = size > largest ? size : largest;
+  }
+  return largest;
 }
 
 template <typename S, Along kA, Along kB>
 struct BlockMemory {
   static constexpr int kFloatsA = Chunk<kA, S::kRows>::kFloats;
   static constexpr int kFloatsB = Chunk<kB, S::kColumns>::kFloats;
-  static constexpr int kSums = S::kWarps * S::kRows * S::kColumns;
+  // The warps' sums [row][column], with room that spreads the rows over the banks.
+  static constexpr int kSumsStride = S::kColumns + 4;
+  static constexpr int kSums = S::kWarps * S::kRows * kSumsStride;
   static constexpr int kFloats = kStages * (kFloatsA + kFloatsB) > kSums
                                      ? kStages*(kFloatsA + kFloatsB)
                                      : kSums;
@@ -162,9 +168,9 @@ struct BlockMemory {
 // Grid: tiles of rows, tiles of columns x splits, products.
 template <typename S, Along kA, Along kB, bool kVectors>
 __global__ void __launch_bounds__(S::kThreads)
-    ProductKernel(const __grid_constant__ ProductCall call) {
+    ProductKernel(const __grid_constant__ ProductCall call, long long part_size) {
   using Memory = BlockMemory<S, kA, kB>;
-  __shared__ __align__(16) float memory[Memory::kFloats];
+  extern __shared__ __align__(16) float memory[];
   const Product& p = call.products[blockIdx.z];
   const int column_tiles = static_cast<int>(gridDim.y) / call.splits;
   const int split = static_cast<int>(blockIdx.y) / column_tiles;
@@ -231,17 +237,25 @@ __global__ void __launch_bounds__(S::kThreads)
   // Adds up the warps' sums in order.
 #pragma unroll
   for (int i = 0; i < S::kTileM; ++i) {
+    const int m = SideOfResult<kA, kLanesM>(lane_m, i);
+    float* row = memory + (warp * S::kRows + m) * Memory::kSumsStride;
 #pragma unroll
-    for (int j = 0; j < S::kTileN; ++j) {
-      const int m = SideOfResult<kA, kLanesM>(lane_m, i);
+    for (int j = 0; j < S::kTileN; j += 4) {
       const int n = SideOfResult<kB, kLanesN>(lane_n, j);
-      memory[(warp * S::kRows + m) * S::kColumns + n] = sums[i][j];
+      if constexpr (kB == Along::kSide) {  // four neighbours
+        *reinterpret_cast<float4*>(row + n) =
+            make_float4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
+      } else {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) row[n + e * kLanesN] = sums[i][j + e];
+      }
     }
   }
   __syncthreads();
   const auto put = [&](int m, int n, float sum) {
-    if (call.splits > 1) {
-      call.workspace[WorkspaceAt(call, p, blockIdx.z, split, m, n)] = sum;
+    if (call.splits > 1) {  // [product, split, row, column]
+      const long long part = static_cast<long long>(blockIdx.z) * call.splits + split;
+      call.workspace[part * part_size + static_cast<long long>(m) * p.columns + n] = sum;
     } else {
       p.c[At(p.c_rows, m) + At(p.c_columns, n)] = Finished(p, call.finish, m, n, sum);
     }
@@ -250,9 +264,10 @@ __global__ void __launch_bounds__(S::kThreads)
     const int m = first_m + i / S::kColumns;
     const int n = first_n + i % S::kColumns;
     if (m >= p.rows || n >= p.columns) continue;
+    const float* from = memory + i / S::kColumns * Memory::kSumsStride + i % S::kColumns;
     float sum = 0;
 #pragma unroll
-    for (int w = 0; w < S::kWarps; ++w) sum += memory[w * S::kRows * S::kColumns + i];
+    for (int w = 0; w < S::kWarps; ++w) sum += from[w * S::kRows * Memory::kSumsStride];
     put(m, n, sum);
   }
   if (kA != Along::kSide || !sums_row) return;
@@ -271,15 +286,16 @@ __global__ void __launch_bounds__(S::kThreads)
   put(p.rows, first_n + n, sum);
 }
 
-// Adds up the splits in order. REQUIRES: all products have one shape.
-__global__ void FinishKernel(const __grid_constant__ ProductCall call) {
+// Adds up the splits in order.
+__global__ void FinishKernel(const __grid_constant__ ProductCall call, long long part_size) {
   const Product& p = call.products[blockIdx.y];
   const long long size = static_cast<long long>(AllRows(call, p)) * p.columns;
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= size) return;
-  const float* parts = call.workspace + blockIdx.y * call.splits * size + i;
+  const float* parts = call.workspace + blockIdx.y * call.splits * part_size + i;
   float sum = 0;
-  for (int split = 0; split < call.splits; ++split) sum += parts[split * size];
+#pragma unroll 8
+  for (int split = 0; split < call.splits; ++split) sum += parts[split * part_size];
   const int m = static_cast<int>(i / p.columns);
   const int n = static_cast<int>(i % p.columns);
   p.c[At(p.c_rows, m) + At(p.c_columns, n)] = Finished(p, call.finish, m, n, sum);
@@ -296,24 +312,28 @@ void Launch(const ProductCall& call, cudaStream_t stream) {
     columns = std::max(columns, call.products[i].columns);
   }
   const dim3 grid(Pieces(rows, S::kRows), Pieces(columns, S::kColumns) * call.splits, call.count);
-  ProductKernel<S, kA, kB, kVectors><<<grid, S::kThreads, 0, stream>>>(call);
+  constexpr int kBytes = BlockMemory<S, kA, kB>::kFloats * sizeof(float);
+  const auto kernel = ProductKernel<S, kA, kB, kVectors>;
+  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
+            "shared memory of a matrix product");
+  kernel<<<grid, S::kThreads, kBytes, stream>>>(call, PartSize(call));
   CheckCuda(cudaGetLastError(), "matrix product");
 }
 
-using Shape64x32 = Shape<8, 8, 4>;
-using Shape32x32 = Shape<4, 8, 8>;
-using Shape32x16 = Shape<4, 4, 8>;
-
 template <Along kA, Along kB>
 void LaunchTile(const ProductCall& call, cudaStream_t stream) {
-  if (!call.vectors) return Launch<Shape32x32, kA, kB, false>(call, stream);
+  if (!call.vectors) return Launch<Shape<4, 8, 8>, kA, kB, false>(call, stream);
   switch (call.tile) {
-    case ProductTile::k64x32:
-      return Launch<Shape64x32, kA, kB, true>(call, stream);
-    case ProductTile::k32x32:
-      return Launch<Shape32x32, kA, kB, true>(call, stream);
-    case ProductTile::k32x16:
-      return Launch<Shape32x16, kA, kB, true>(call, stream);
+    case ProductTile::k64x32By4:
+      return Launch<Shape<8, 8, 4>, kA, kB, true>(call, stream);
+    case ProductTile::k64x32By8:
+      return Launch<Shape<8, 8, 8>, kA, kB, true>(call, stream);
+    case ProductTile::k32x32By4:
+      return Launch<Shape<4, 8, 4>, kA, kB, true>(call, stream);
+    case ProductTile::k32x32By8:
+      return Launch<Shape<4, 8, 8>, kA, kB, true>(call, stream);
+    case ProductTile::k32x16By8:
+      return Launch<Shape<4, 4, 8>, kA, kB, true>(call, stream);
   }
 }
 
@@ -321,8 +341,7 @@ void LaunchTile(const ProductCall& call, cudaStream_t stream) {
 
 std::size_t WorkspaceSize(const ProductCall& call) {
   if (call.splits == 1) return 0;
-  return std::size_t{1} * call.count * call.splits * AllRows(call, call.products[0]) *
-         call.products[0].columns;
+  return std::size_t{1} * call.count * call.splits * PartSize(call);
 }
 
 void LaunchProducts(const ProductCall& call, cudaStream_t stream) {
@@ -338,8 +357,9 @@ void LaunchProducts(const ProductCall& call, cudaStream_t stream) {
   }
   if (call.splits == 1) return;
   constexpr int kThreads = 256;
-  const int size = AllRows(call, call.products[0]) * call.products[0].columns;
-  FinishKernel<<<dim3(Pieces(size, kThreads), call.count), kThreads, 0, stream>>>(call);
+  const long long size = PartSize(call);
+  const dim3 grid(static_cast<unsigned>((size + kThreads - 1) / kThreads), call.count);
+  FinishKernel<<<grid, kThreads, 0, stream>>>(call, size);
   CheckCuda(cudaGetLastError(), "sum of products");
 }
 

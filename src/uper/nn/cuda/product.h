@@ -44,8 +44,10 @@ enum class Along { kLength, kSide };
 
 enum class ProductFinish { kStore, kBiasRelu, kMask };
 
-// Shape of the tiles. All give the same sums but for their order.
-enum class ProductTile { k64x32, k32x32, k32x16 };
+// Rows and columns of the tiles, and warps that share a tile's length. All give the same sums but
+// for their order.
+enum class ProductTile { k64x32By4, k64x32By8, k32x32By4, k32x32By8, k32x16By8 };
+inline constexpr int kTileCount = 5;
 
 inline constexpr int kMaxProducts = 16;
 
@@ -59,7 +61,7 @@ struct ProductCall {
   ProductFinish finish = ProductFinish::kStore;
   // C gets one more row: the sum over k of B[k, n], the gradient of a bias. a_along kSide only.
   bool sums_row = false;
-  ProductTile tile = ProductTile::k32x32;
+  ProductTile tile = ProductTile::k32x32By8;
   // The length is cut into so many parts, computed at the same time and added in order.
   int splits = 1;
   float* workspace = nullptr;  // WorkspaceSize() floats if splits > 1

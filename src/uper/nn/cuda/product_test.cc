@@ -110,27 +110,26 @@ void Check(const Case& c, bool tables) {
 
 class ProductTest : public GpuTest {};
 
-constexpr ProductTile kTiles[] = {ProductTile::k64x32, ProductTile::k32x32, ProductTile::k32x16};
-
 TEST_F(ProductTest, OddShapesOneElementAtATime) {
   for (const bool tables : {false, true}) {
-    Check({1, 1, 1, Along::kLength, Along::kSide, false, ProductTile::k32x32, 1,
+    Check({1, 1, 1, Along::kLength, Along::kSide, false, ProductTile::k32x32By8, 1,
            ProductFinish::kBiasRelu},
           tables);
-    Check({33, 31, 67, Along::kLength, Along::kSide, false, ProductTile::k32x32, 1,
+    Check({33, 31, 67, Along::kLength, Along::kSide, false, ProductTile::k32x32By8, 1,
            ProductFinish::kBiasRelu},
           tables);
-    Check({35, 45, 99, Along::kLength, Along::kLength, false, ProductTile::k32x32, 2,
+    Check({35, 45, 99, Along::kLength, Along::kLength, false, ProductTile::k32x32By8, 2,
            ProductFinish::kMask},
           tables);
-    Check({37, 5, 131, Along::kSide, Along::kSide, false, ProductTile::k32x32, 3,
+    Check({37, 5, 131, Along::kSide, Along::kSide, false, ProductTile::k32x32By8, 3,
            ProductFinish::kStore, true},
           tables);
   }
 }
 
 TEST_F(ProductTest, VectorsAndTiles) {
-  for (const ProductTile tile : kTiles) {
+  for (int i = 0; i < kTileCount; ++i) {
+    const auto tile = static_cast<ProductTile>(i);
     for (const bool tables : {false, true}) {
       for (const int splits : {1, 3}) {
         Check({100, 36, 260, Along::kLength, Along::kSide, true, tile, splits,
@@ -148,9 +147,9 @@ TEST_F(ProductTest, VectorsAndTiles) {
 }
 
 TEST_F(ProductTest, MoreSplitsThanChunksAndNoLength) {
-  Check(
-      {4, 4, 8, Along::kLength, Along::kSide, true, ProductTile::k32x32, 5, ProductFinish::kStore},
-      false);
+  Check({4, 4, 8, Along::kLength, Along::kSide, true, ProductTile::k32x32By8, 5,
+         ProductFinish::kStore},
+        false);
   ProductCall call;
   Product& p = call.products[0];
   p.rows = p.columns = 4;

@@ -16,8 +16,10 @@ constexpr int kMostSplits = 64;
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
-int TileRows(ProductTile tile) { return tile == ProductTile::k64x32 ? 64 : 32; }
-int TileColumns(ProductTile tile) { return tile == ProductTile::k32x16 ? 16 : 32; }
+int TileRows(ProductTile tile) {
+  return tile == ProductTile::k64x32By4 || tile == ProductTile::k64x32By8 ? 64 : 32;
+}
+int TileColumns(ProductTile tile) { return tile == ProductTile::k32x16By8 ? 16 : 32; }
 
 int TilesOf(const ProductCall& call) {
   const Product& p = call.products[0];
@@ -206,7 +208,7 @@ ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
   call.vectors = Fours({window_row, step, line, std::size_t(p.length), std::size_t(p.columns),
                         layer.w, std::size_t(layer.in.size())});
   call.finish = ProductFinish::kBiasRelu;
-  call.tile = ProductTile::k32x32;
+  call.tile = ProductTile::k32x32By8;
   call.splits = SplitsFor(call);
   return call;
 }
@@ -243,24 +245,19 @@ void Torso::Backward(const Pass& pass, float* gradient, const Branches& branches
   };
   for (std::size_t i = layers_.size(); i-- > 0;) {
     if (i == 0) {  // the last weights: nothing else is left for the main stream
-      BackwardWeights(0, pass, gradient, weight_workspaces_[0].data(), branches.main);
+      LaunchProducts(WeightsCall(0, pass, gradient), branches.main);
       break;
     }
     fork();
-    BackwardWeights(i, pass, gradient, weight_workspaces_[i].data(), branches.side);
-    if (layers_[i].convolution) {
-      BackwardInput(i, pass, branches.main);
-    } else {
-      BackwardDenseInput(i, pass, branches.main);
-    }
+    LaunchProducts(WeightsCall(i, pass, gradient), branches.side);
+    for (const ProductCall& call : InputCalls(i, pass)) LaunchProducts(call, branches.main);
   }
   CheckCuda(cudaEventRecord(branches.join, branches.side), "cudaEventRecord");
   CheckCuda(cudaStreamWaitEvent(branches.main, branches.join), "cudaStreamWaitEvent");
 }
 
 // dw[tap, f] = sum over pictures and positions of x * d_output; the bias is the row of sums.
-void Torso::BackwardWeights(std::size_t index, const Pass& pass, float* gradient, float* workspace,
-                            cudaStream_t stream) {
+ProductCall Torso::WeightsCall(std::size_t index, const Pass& pass, float* gradient) {
   const Layer& layer = layers_[index];
   const ProductCall forward = ForwardCall(layer, options_.max_batch);
   ProductCall call;
@@ -279,16 +276,17 @@ void Torso::BackwardWeights(std::size_t index, const Pass& pass, float* gradient
   p.c_rows.stride = p.columns;
   call.a_along = Along::kSide;
   call.vectors = forward.vectors;
-  call.tile = p.rows >= 64 ? ProductTile::k64x32 : ProductTile::k32x32;
+  call.tile = p.rows >= 64 ? ProductTile::k64x32By4 : ProductTile::k32x32By8;
   call.sums_row = true;
   call.splits = layer.convolution ? SplitsFor(call) : 1;
-  call.workspace = workspace;
-  LaunchProducts(call, stream);
+  call.workspace = weight_workspaces_[index].data();
+  return call;
 }
 
-// The gradient by a convolution's input, through the ReLU before it.
-void Torso::BackwardInput(std::size_t index, const Pass& pass, cudaStream_t stream) {
+std::vector<ProductCall> Torso::InputCalls(std::size_t index, const Pass& pass) {
   const Layer& layer = layers_[index];
+  if (!layer.convolution) return {DenseInputCall(index, pass)};
+  std::vector<ProductCall> calls;
   const std::vector<InputClass>& classes = classes_[index];
   const float* mask = InputOf(index, pass);
   for (std::size_t first = 0; first < classes.size(); first += kMaxProducts) {
@@ -314,11 +312,12 @@ void Torso::BackwardInput(std::size_t index, const Pass& pass, cudaStream_t stre
     call.b_along = Along::kLength;
     call.vectors = Fours({std::size_t(layer.out.channels), layer.w});
     call.finish = ProductFinish::kMask;
-    LaunchProducts(call, stream);
+    calls.push_back(call);
   }
+  return calls;
 }
 
-void Torso::BackwardDenseInput(std::size_t index, const Pass& pass, cudaStream_t stream) {
+ProductCall Torso::DenseInputCall(std::size_t index, const Pass& pass) {
   const Layer& layer = layers_[index];
   ProductCall call;
   Product& p = call.products[0];
@@ -341,7 +340,7 @@ void Torso::BackwardDenseInput(std::size_t index, const Pass& pass, cudaStream_t
   call.b_along = Along::kLength;
   call.vectors = Fours({std::size_t(p.length), layer.w});
   call.finish = ProductFinish::kMask;
-  LaunchProducts(call, stream);
+  return call;
 }
 
 }  // namespace uper

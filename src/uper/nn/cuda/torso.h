@@ -100,10 +100,10 @@ class Torso {
   std::vector<InputClass> ClassesOf(const Layer& layer, const Layer& before) const;
   InputClass ClassOf(const Layer& layer, const Layer& before, int row, int column) const;
   ProductCall ForwardCall(const Layer& layer, int batch) const;
-  void BackwardWeights(std::size_t layer, const Pass& pass, float* gradient, float* workspace,
-                       cudaStream_t stream);
-  void BackwardInput(std::size_t layer, const Pass& pass, cudaStream_t stream);
-  void BackwardDenseInput(std::size_t layer, const Pass& pass, cudaStream_t stream);
+  ProductCall WeightsCall(std::size_t layer, const Pass& pass, float* gradient);
+  // The gradient by a layer's input, through the ReLU before it.
+  std::vector<ProductCall> InputCalls(std::size_t layer, const Pass& pass);
+  ProductCall DenseInputCall(std::size_t layer, const Pass& pass);
   const float* InputOf(std::size_t layer, const Pass& pass) const;
 
   Options options_;
