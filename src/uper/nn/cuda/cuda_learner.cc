@@ -52,6 +52,15 @@ HeadTablePointers CudaHeadTables::pointers() {
           .mean_bias = mean_bias.data()};
 }
 
+ParameterSet::ParameterSet(const NetworkSpec& spec, std::size_t size)
+    : online(size), first_moment(size), second_moment(size), tables(spec) {}
+
+ParameterBlock ParameterSet::block(std::size_t offset) {
+  return {.p = online.data() + offset,
+          .m = first_moment.data() + offset,
+          .v = second_moment.data() + offset};
+}
+
 BatchLayout::BatchLayout(const LearnerSpec& spec)
     : observation_bytes(spec.batch * ObservationBytes(spec.network)),
       masks(Aligned(2 * observation_bytes)),
@@ -66,6 +75,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
       layout_(spec.network),
       head_(HeadShapeOf(spec.network)),
       rules_(RulesOf(spec.optimizer, spec.max_global_norm)),
+      hidden_w_(layout_.Find("hidden/w").offset),
       head_w_(layout_.Find("head/w").offset),
       head_b_(layout_.Find("head/b").offset),
       torso_(spec.network, layout_,
@@ -76,13 +86,10 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
       acting_torso_(
           spec.network, layout_,
           {.max_batch = spec.batch, .tuned_batch = 1, .max_passes = 1, .backward = false}),
-      online_(layout_.size()),
+      sets_{ParameterSet(spec.network, layout_.size()), ParameterSet(spec.network, layout_.size())},
       target_(layout_.size()),
-      first_moment_(layout_.size()),
-      second_moment_(layout_.size()),
-      step_(1),
-      online_tables_(spec.network),
       target_tables_(spec.network),
+      step_(1),
       batch_layout_(spec),
       host_batch_(batch_layout_.size),
       batch_(batch_layout_.size),
@@ -91,8 +98,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
       host_step_(1),
       host_td_errors_(spec.batch),
       host_uncertainty_(spec.batch),
-      acting_activations_(acting_torso_.MakeActivations()),
-      acting_graphs_(spec.batch + 1) {
+      acting_activations_(acting_torso_.MakeActivations()) {
   const std::size_t batch = spec.batch;
   const std::size_t members = spec.network.members;
   const std::size_t actions = spec.network.actions;
@@ -107,7 +113,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   d_outputs_ = DeviceBuffer<float>(outputs);
   members_ = DeviceBuffer<MemberFindings>(batch * members);
   hidden_parts_ = DeviceBuffer<float>(members * batch * spec.network.hidden_units);
-  squares_ = DeviceBuffer<double>(kSquareBlocks + members);
+  squares_ = DeviceBuffer<double>(2 * kSquareBlocks + members);
   td_errors_ = DeviceBuffer<double>(batch);
   uncertainty_ = DeviceBuffer<Uncertainty>(batch);
   if (spec.loss.head == HeadKind::kCategorical) {
@@ -121,7 +127,10 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   q_ = DeviceBuffer<float>(batch * actions);
   host_q_ = PinnedBuffer<float>(batch * actions);
   CheckCuda(cudaDeviceSynchronize(), "preparing the GPU");  // the zeros are there for all streams
-  update_graph_ = Graph(main_, [this] { EnqueueUpdate(); });
+  for (int i = 0; i < 2; ++i) {
+    update_graphs_[i] = Graph(main_, [&] { EnqueueUpdate(sets_[i], sets_[1 - i]); });
+    acting_graphs_[i].resize(batch + 1);
+  }
 }
 
 // Nothing may still read the buffers that are freed next. An error would come too late to matter.
@@ -162,7 +171,11 @@ void CudaLearner::BeginUpdate(const LearnerBatch& batch) {
   UPER_CHECK(!begun_, "an update is under way already");
   CheckBatch(batch);
   Stage(batch);
-  update_graph_.Launch(main_);
+  LaunchUpdate();
+}
+
+void CudaLearner::LaunchUpdate() {
+  update_graphs_[current_].Launch(main_);
   begun_ = true;
 }
 
@@ -178,6 +191,7 @@ LearnerOutput CudaLearner::FinishUpdate() {
                                          std::to_string(step.loss) + ")");
   }
   ++updates_;
+  current_ = 1 - current_;
   return {.loss = step.loss,
           .gradient_norm = step.gradient_norm,
           .td_error = host_td_errors_.span(),
@@ -186,42 +200,39 @@ LearnerOutput CudaLearner::FinishUpdate() {
 
 LearnerOutput CudaLearner::UpdateAgain() {
   UPER_CHECK(!begun_, "an update is under way already");
-  update_graph_.Launch(main_);
-  begun_ = true;
+  LaunchUpdate();
   return FinishUpdate();
 }
 
-Torso::Pass CudaLearner::PassOf(Slot slot) {
+Torso::Pass CudaLearner::PassOf(Slot slot, ParameterSet& set) {
   const std::size_t s_t = std::size_t{1} * spec_.batch * spec_.network.observation_size();
-  return {.parameters = slot == kTarget ? target_.data() : online_.data(),
+  return {.parameters = slot == kTarget ? target_.data() : set.online.data(),
           .observations = observations_.data() + (slot == kOnline ? 0 : s_t),
           .activations = &activations_[slot]};
 }
 
-void CudaLearner::EnqueueUpdate() {
-  EnqueueForward();
-  EnqueueSelections();
-  LaunchSamples(Samples(), main_);
-  const HeadGradient gradient = HeadGradientOf();
+void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to) {
+  ahead_fork_.Order(main_, ahead_);
+  LaunchBeginStep(rules_, step_.data(), ahead_);
+  EnqueueForward(from);
+  begin_done_.Order(ahead_, main_);
+  EnqueueSelections(from);
+  const SampleCall samples = Samples(from);
+  LaunchSamples(samples, main_);
+  ahead_fork_.Order(main_, ahead_);
+  EnqueueHeadStep(StepKind::kAhead, from, to, ahead_);
   fork_.Order(main_, third_);
-  LaunchHeadSquares(head_, gradient, squares_.data() + kSquareBlocks, third_);
-  LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, third_);
-  CheckCuda(cudaEventRecord(squares_done_, third_), "cudaEventRecord");
-  EnqueueStatistics();
-  LaunchBackwardHidden(head_, gradient, online_.data() + head_w_, hidden_parts_.data(), main_);
-  LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_);
-  torso_.Backward(PassOf(kOnline), gradient_.data(),
-                  {.main = main_, .side = side_, .fork = fork_, .join = join_});
-  CheckCuda(cudaStreamWaitEvent(main_, squares_done_), "cudaStreamWaitEvent");
-  EnqueueNormAndOptimizer();
+  EnqueueStatistics(samples);
+  EnqueueBackward(from, to);
+  EnqueueNormAndOptimizer(from, to);
 }
 
-void CudaLearner::EnqueueForward() {
+void CudaLearner::EnqueueForward(ParameterSet& from) {
   LaunchConvertObservations(spec_.network.input, batch_.data(), 2 * spec_.batch,
                             observations_.data(), main_);
   std::vector<Torso::Pass> passes;
   for (int slot = 0; slot < PassesOf(spec_); ++slot) {
-    passes.push_back(PassOf(static_cast<Slot>(slot)));
+    passes.push_back(PassOf(static_cast<Slot>(slot), from));
   }
   torso_.Forward(passes, spec_.batch, main_);
 }
@@ -240,11 +251,11 @@ HeadMeans CudaLearner::MeansOf(const float* hidden, CudaHeadTables& tables, int 
 }
 
 // target_actions_ of s_t.
-void CudaLearner::EnqueueTargetActions() {
+void CudaLearner::EnqueueTargetActions(ParameterSet& from) {
   const bool ensemble = spec_.loss.target_action == TargetAction::kEnsemble;
   const Slot slot = spec_.loss.double_q ? kNext : kTarget;
   const float* hidden = activations_[slot].hidden();
-  const float* parameters = PassOf(slot).parameters;
+  const float* parameters = PassOf(slot, from).parameters;
   if (spec_.loss.head == HeadKind::kCategorical) {
     const HeadSelection all{
         .w = parameters + head_w_, .hidden = hidden, .parts = all_parts_.data()};
@@ -261,7 +272,7 @@ void CudaLearner::EnqueueTargetActions() {
                  main_);
     return;
   }
-  HeadMeans means = MeansOf(hidden, slot == kNext ? online_tables_ : target_tables_, spec_.batch);
+  HeadMeans means = MeansOf(hidden, slot == kNext ? from.tables : target_tables_, spec_.batch);
   if (!ensemble) means.chosen = target_actions_.data();
   LaunchMeans(means, main_);
   if (ensemble) {
@@ -271,8 +282,8 @@ void CudaLearner::EnqueueTargetActions() {
 }
 
 // The outputs of the taken actions, while the target's actions are being chosen, and then theirs.
-void CudaLearner::EnqueueSelections() {
-  const HeadSelection online{.w = online_.data() + head_w_,
+void CudaLearner::EnqueueSelections(ParameterSet& from) {
+  const HeadSelection online{.w = from.online.data() + head_w_,
                              .hidden = activations_[kOnline].hidden(),
                              .actions = Staged<int>(batch_layout_.a_tm1),
                              .sample_stride = 1,
@@ -285,18 +296,18 @@ void CudaLearner::EnqueueSelections() {
                              .parts = target_parts_.data()};
   fork_.Order(main_, side_);
   LaunchSelect(head_, spec_.batch, &online, 1, side_);
-  EnqueueTargetActions();
+  EnqueueTargetActions(from);
   LaunchSelect(head_, spec_.batch, &target, 1, main_);
   join_.Order(side_, main_);
 }
 
-SampleCall CudaLearner::Samples() const {
+SampleCall CudaLearner::Samples(ParameterSet& from) {
   return {.loss = spec_.loss,
           .shape = head_,
           .batch = spec_.batch,
           .online_parts = online_parts_.data(),
           .target_parts = target_parts_.data(),
-          .online_bias = online_.data() + head_b_,
+          .online_bias = from.online.data() + head_b_,
           .target_bias = target_.data() + head_b_,
           .actions = Staged<int>(batch_layout_.a_tm1),
           .target_actions = target_actions_.data(),
@@ -304,10 +315,10 @@ SampleCall CudaLearner::Samples() const {
           .discount_t = Staged<float>(batch_layout_.discount_t),
           .weights = Staged<float>(batch_layout_.weights),
           .masks = Staged<std::uint64_t>(batch_layout_.masks),
-          .online = const_cast<float*>(online_outputs_.data()),
-          .target = const_cast<float*>(target_outputs_.data()),
-          .d_out = const_cast<float*>(d_outputs_.data()),
-          .members = const_cast<MemberFindings*>(members_.data())};
+          .online = online_outputs_.data(),
+          .target = target_outputs_.data(),
+          .d_out = d_outputs_.data(),
+          .members = members_.data()};
 }
 
 HeadGradient CudaLearner::HeadGradientOf() const {
@@ -318,13 +329,21 @@ HeadGradient CudaLearner::HeadGradientOf() const {
           .d_out = d_outputs_.data()};
 }
 
-StoredGradient CudaLearner::Stored() const {
-  return {.gradient = gradient_.data(), .ranges = {{0, head_w_}, {head_b_, layout_.size()}}};
+// The hidden layer's gradient is there long before that of the convolutions.
+StoredGradient CudaLearner::HiddenGradient() const {
+  return {.gradient = gradient_.data(), .ranges = {{hidden_w_, head_w_}, {}}};
+}
+StoredGradient CudaLearner::OtherGradient() const {
+  return {.gradient = gradient_.data(), .ranges = {{0, hidden_w_}, {head_b_, layout_.size()}}};
 }
 
-// On the third stream, beside the backward pass.
-void CudaLearner::EnqueueStatistics() {
-  LaunchStatistics({.samples = Samples(),
+// On the third stream, beside the backward pass: first what the norm waits for.
+void CudaLearner::EnqueueStatistics(const SampleCall& samples) {
+  const HeadGradient gradient = HeadGradientOf();
+  LaunchHeadSquares(head_, gradient, squares_.data() + 2 * kSquareBlocks, third_);
+  LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, third_);
+  CheckCuda(cudaEventRecord(squares_done_, third_), "cudaEventRecord");
+  LaunchStatistics({.samples = samples,
                     .quantiles = quantiles_.data(),
                     .td_error = td_errors_.data(),
                     .uncertainty = uncertainty_.data()},
@@ -333,9 +352,34 @@ void CudaLearner::EnqueueStatistics() {
   uncertainty_.Download(host_uncertainty_.span(), third_);
 }
 
-void CudaLearner::EnqueueNormAndOptimizer() {
-  const StoredGradient stored = Stored();
-  LaunchSquares(stored, squares_.data(), main_);
+void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
+  const HeadGradient gradient = HeadGradientOf();
+  LaunchBackwardHidden(head_, gradient, from.online.data() + head_w_, hidden_parts_.data(), main_);
+  LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_);
+  const auto step_hidden = [&](std::size_t layer, cudaStream_t stream) {
+    if (layer + 1 < torso_.layers()) return;
+    LaunchSquares(HiddenGradient(), squares_.data() + kSquareBlocks, stream);
+    LaunchOptimizer(rules_, StepKind::kAhead, HiddenGradient(), {from.block(0), to.block(0)},
+                    step_.data(), stream);
+  };
+  torso_.Backward(PassOf(kOnline, from), gradient_.data(),
+                  {.main = main_,
+                   .side = side_,
+                   .fork = fork_,
+                   .join = join_,
+                   .weights_enqueued = step_hidden});
+  CheckCuda(cudaStreamWaitEvent(main_, squares_done_), "cudaStreamWaitEvent");
+}
+
+void CudaLearner::EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to,
+                                  cudaStream_t stream) {
+  LaunchHeadOptimizer(rules_, kind, head_, HeadGradientOf(),
+                      {from.block(head_w_), to.block(head_w_)}, step_.data(), to.tables.pointers(),
+                      stream);
+}
+
+void CudaLearner::EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to) {
+  LaunchSquares(OtherGradient(), squares_.data(), main_);
   LaunchFinishStep({.rules = rules_,
                     .squares = squares_.data(),
                     .square_count = static_cast<int>(squares_.size()),
@@ -345,16 +389,14 @@ void CudaLearner::EnqueueNormAndOptimizer() {
                    main_);
   step_done_.Order(main_, third_);
   step_.Download(host_step_.span(), third_);
+  LaunchOptimizer(rules_, StepKind::kPlain, OtherGradient(), {from.block(0), to.block(0)},
+                  step_.data(), main_);
   fork_.Order(main_, side_);
-  LaunchOptimizer(rules_, stored,
-                  {.p = online_.data(), .m = first_moment_.data(), .v = second_moment_.data()},
-                  step_.data(), side_);
-  LaunchBiasTables(head_, online_.data() + head_b_, online_tables_.pointers(), side_);
-  LaunchHeadOptimizer(rules_, head_, HeadGradientOf(),
-                      {.p = online_.data() + head_w_,
-                       .m = first_moment_.data() + head_w_,
-                       .v = second_moment_.data() + head_w_},
-                      step_.data(), online_tables_.pointers(), main_);
+  LaunchBiasTables(head_, to.online.data() + head_b_, to.tables.pointers(), side_);
+  LaunchOptimizer(rules_, StepKind::kAgain, HiddenGradient(), {from.block(0), to.block(0)},
+                  step_.data(), main_);
+  ahead_done_.Order(ahead_, main_);
+  EnqueueHeadStep(StepKind::kAgain, from, to, main_);
   join_.Order(side_, main_);
   third_done_.Order(third_, main_);
 }
@@ -375,25 +417,25 @@ void CudaLearner::ActionValues(std::span<const std::byte> observations, int coun
                  q.size() == std::size_t{1} * count * spec_.network.actions,
              "observations and values must fit the count");
   CopyInto(observations, host_observations_.data());
-  Graph& graph = acting_graphs_[count];
-  if (!graph) graph = Graph(main_, [&] { EnqueueActing(count); });
+  Graph& graph = acting_graphs_[current_][count];
+  if (!graph) graph = Graph(main_, [&] { EnqueueActing(current(), count); });
   graph.Launch(main_);
   main_.Synchronize();
   std::copy_n(host_q_.data(), q.size(), q.begin());
 }
 
-void CudaLearner::EnqueueActing(int count) {
+void CudaLearner::EnqueueActing(ParameterSet& set, int count) {
   const std::size_t bytes = count * ObservationBytes(spec_.network);
   CheckCuda(cudaMemcpyAsync(acting_bytes_.data(), host_observations_.data(), bytes,
                             cudaMemcpyHostToDevice, main_),
             "copying observations to the GPU");
   LaunchConvertObservations(spec_.network.input, acting_bytes_.data(), count,
                             acting_observations_.data(), main_);
-  const Torso::Pass pass{.parameters = online_.data(),
+  const Torso::Pass pass{.parameters = set.online.data(),
                          .observations = acting_observations_.data(),
                          .activations = &acting_activations_};
   acting_torso_.Forward({&pass, 1}, count, main_);
-  EnqueueActionValues(count);
+  EnqueueActionValues(set, count);
   CheckCuda(
       cudaMemcpyAsync(host_q_.data(), q_.data(), sizeof(float) * count * spec_.network.actions,
                       cudaMemcpyDeviceToHost, main_),
@@ -401,7 +443,7 @@ void CudaLearner::EnqueueActing(int count) {
 }
 
 // q_ from the hidden layer.
-void CudaLearner::EnqueueActionValues(int count) {
+void CudaLearner::EnqueueActionValues(ParameterSet& set, int count) {
   if (spec_.loss.head != HeadKind::kCategorical) {
     LaunchMeans({.batch = count,
                  .members = 1,
@@ -409,20 +451,20 @@ void CudaLearner::EnqueueActionValues(int count) {
                  .actions = head_.actions,
                  .units = acting_activations_.hidden(),
                  .unit_stride = head_.hidden_total(),
-                 .weights = online_tables_.mean_weights.data(),
-                 .bias = online_tables_.mean_bias.data(),
+                 .weights = set.tables.mean_weights.data(),
+                 .bias = set.tables.mean_bias.data(),
                  .values = q_.data()},
                 main_);
     return;
   }
-  const HeadSelection all{.w = online_.data() + head_w_,
+  const HeadSelection all{.w = set.online.data() + head_w_,
                           .hidden = acting_activations_.hidden(),
                           .parts = all_parts_.data()};
   LaunchSelect(head_, count, &all, 1, main_);
   LaunchAtomValues(head_,
                    {.batch = count,
                     .parts = all_parts_.data(),
-                    .bias = online_.data() + head_b_,
+                    .bias = set.online.data() + head_b_,
                     .low = spec_.loss.support.low,
                     .spacing = spec_.loss.support.spacing(),
                     .values = acting_values_.data()},
@@ -431,11 +473,13 @@ void CudaLearner::EnqueueActionValues(int count) {
 }
 
 void CudaLearner::CopyTarget() {
-  CopyOnGpu(online_, target_, main_);
-  CopyOnGpu(online_tables_.member_weights, target_tables_.member_weights, main_);
-  CopyOnGpu(online_tables_.member_bias, target_tables_.member_bias, main_);
-  CopyOnGpu(online_tables_.mean_weights, target_tables_.mean_weights, main_);
-  CopyOnGpu(online_tables_.mean_bias, target_tables_.mean_bias, main_);
+  UPER_CHECK(!begun_, "an update is under way");
+  CopyOnGpu(current().online, target_, main_);
+  const CudaHeadTables& tables = current().tables;
+  CopyOnGpu(tables.member_weights, target_tables_.member_weights, main_);
+  CopyOnGpu(tables.member_bias, target_tables_.member_bias, main_);
+  CopyOnGpu(tables.mean_weights, target_tables_.mean_weights, main_);
+  CopyOnGpu(tables.mean_bias, target_tables_.mean_bias, main_);
   host_fresh_ = false;
 }
 
@@ -448,10 +492,10 @@ LearnerState CudaLearner::State() {
     }
   }
   if (!host_fresh_) {
-    online_.Download(host_online_.span(), main_);
+    current().online.Download(host_online_.span(), main_);
     target_.Download(host_target_.span(), main_);
-    first_moment_.Download(host_first_moment_.span(), main_);
-    second_moment_.Download(host_second_moment_.span(), main_);
+    current().first_moment.Download(host_first_moment_.span(), main_);
+    current().second_moment.Download(host_second_moment_.span(), main_);
     main_.Synchronize();
     host_fresh_ = true;
   }
@@ -466,14 +510,14 @@ void CudaLearner::SetUpdated(std::int64_t updates) {
   UPER_CHECK(!begun_, "an update is under way");
   updates_ = updates;
   if (host_fresh_) {
-    online_.Upload(host_online_.span(), main_);
+    current().online.Upload(host_online_.span(), main_);
     target_.Upload(host_target_.span(), main_);
-    first_moment_.Upload(host_first_moment_.span(), main_);
-    second_moment_.Upload(host_second_moment_.span(), main_);
+    current().first_moment.Upload(host_first_moment_.span(), main_);
+    current().second_moment.Upload(host_second_moment_.span(), main_);
   }
   host_step_[0] = {.updates = updates};
   step_.Upload(host_step_.span(), main_);
-  EnqueueTables(online_.data(), online_tables_);
+  EnqueueTables(current().online.data(), current().tables);
   EnqueueTables(target_.data(), target_tables_);
   main_.Synchronize();
 }

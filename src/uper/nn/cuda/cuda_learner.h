@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -22,6 +23,15 @@ struct CudaHeadTables {
   DeviceBuffer<float> member_weights, member_bias, mean_weights, mean_bias;
 };
 
+// Everything that an update changes. There are two: an update reads one and writes the other.
+struct ParameterSet {
+  ParameterSet(const NetworkSpec& spec, std::size_t size);
+  ParameterBlock block(std::size_t offset);
+
+  DeviceBuffer<float> online, first_moment, second_moment;
+  CudaHeadTables tables;  // of online
+};
+
 // Where the parts of a batch lie in one block of memory, which is copied to the GPU at once.
 struct BatchLayout {
   explicit BatchLayout(const LearnerSpec& spec);
@@ -34,7 +44,9 @@ struct BatchLayout {
 // The learner on the GPU, in plain fp32. One update is one graph: forward passes, targets, losses,
 // backward pass, norm, optimiser and statistics, without a word from the host and without
 // allocation. All sums have a fixed order. The stored gradient covers everything but the head's
-// weights, whose gradient only ever exists in registers, unless gradient() asks for it.
+// weights, whose gradient only ever exists in registers, unless gradient() asks for it. The head's
+// optimiser, which memory limits, runs beside the torso's backward pass, which arithmetic limits:
+// hence the two sets of parameters.
 class CudaLearner final : public GpuLearner {
  public:
   // Parameters start as zeros. Throws Error(kResources) when the GPU's memory does not suffice.
@@ -62,20 +74,26 @@ class CudaLearner final : public GpuLearner {
   void CheckBatch(const LearnerBatch& batch) const;
   void Stage(const LearnerBatch& batch);
   // What the graphs consist of.
-  void EnqueueUpdate();
-  void EnqueueForward();
-  void EnqueueTargetActions();
-  void EnqueueSelections();
-  void EnqueueStatistics();
-  void EnqueueNormAndOptimizer();
-  void EnqueueActing(int count);
-  void EnqueueActionValues(int count);
+  // `from` and `to`: the set that is read and the other one, which is written.
+  void EnqueueUpdate(ParameterSet& from, ParameterSet& to);
+  void EnqueueForward(ParameterSet& from);
+  void EnqueueTargetActions(ParameterSet& from);
+  void EnqueueSelections(ParameterSet& from);
+  void EnqueueStatistics(const SampleCall& samples);
+  void EnqueueBackward(ParameterSet& from, ParameterSet& to);
+  void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream);
+  void EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to);
+  void EnqueueActing(ParameterSet& set, int count);
+  void EnqueueActionValues(ParameterSet& set, int count);
   void EnqueueTables(const float* parameters, CudaHeadTables& tables);
+  void LaunchUpdate();
 
-  Torso::Pass PassOf(Slot slot);
-  SampleCall Samples() const;
+  ParameterSet& current() { return sets_[current_]; }
+  Torso::Pass PassOf(Slot slot, ParameterSet& set);
+  SampleCall Samples(ParameterSet& from);
   HeadGradient HeadGradientOf() const;
-  StoredGradient Stored() const;
+  StoredGradient HiddenGradient() const;
+  StoredGradient OtherGradient() const;
   HeadMeans MeansOf(const float* hidden, CudaHeadTables& tables, int batch);
   template <typename T>
   const T* Staged(std::size_t offset) const {
@@ -86,15 +104,18 @@ class CudaLearner final : public GpuLearner {
   const ParameterLayout layout_;
   const HeadShape head_;
   const OptimizerRules rules_;
-  const std::size_t head_w_, head_b_;  // offsets
-  Stream main_, side_, third_;
-  Event fork_, join_, squares_done_, step_done_, third_done_;
+  const std::size_t hidden_w_, head_w_, head_b_;  // offsets
+  Stream main_, side_;
+  Stream third_{Stream::kPatient}, ahead_{Stream::kPatient};
+  Event fork_, join_, begin_done_, ahead_fork_, ahead_done_, squares_done_, step_done_, third_done_;
   Torso torso_, acting_torso_;
 
   // The state.
-  DeviceBuffer<float> online_, target_, first_moment_, second_moment_;
+  std::array<ParameterSet, 2> sets_;
+  int current_ = 0;  // the set to read
+  DeviceBuffer<float> target_;
+  CudaHeadTables target_tables_;
   DeviceBuffer<StepState> step_;
-  CudaHeadTables online_tables_, target_tables_;
   std::int64_t updates_ = 0;
 
   // Copies on the host, made when State() is first called.
@@ -122,7 +143,7 @@ class CudaLearner final : public GpuLearner {
   PinnedBuffer<StepState> host_step_;
   PinnedBuffer<double> host_td_errors_;
   PinnedBuffer<Uncertainty> host_uncertainty_;
-  Graph update_graph_;
+  std::array<Graph, 2> update_graphs_;  // [current_]
   bool begun_ = false;
   mutable FloatBuffer host_gradient_;
 
@@ -134,7 +155,7 @@ class CudaLearner final : public GpuLearner {
   DeviceBuffer<float> acting_values_;  // [batch, member, action] of categorical heads
   DeviceBuffer<float> q_;
   PinnedBuffer<float> host_q_;
-  std::vector<Graph> acting_graphs_;  // [count]; made when first needed
+  std::array<std::vector<Graph>, 2> acting_graphs_;  // [current_][count]; made when first needed
 };
 
 }  // namespace uper

@@ -136,6 +136,9 @@ std::vector<Agent> Agents() {
   add("qr-dqn", SpecOf(MinatarNetwork(6, {.actions = 3, .members = 1, .outputs = 200}),
                        HeadKind::kQuantile, 32));
   add("qr-ens-uper", SpecOf(MinatarNetwork(4, quantile), HeadKind::kQuantile, 32));
+  LearnerSpec& clipped =
+      add("always clipped", SpecOf(MinatarNetwork(4, quantile), HeadKind::kQuantile, 32));
+  clipped.max_global_norm = 1e-3;
   LearnerSpec& separate =
       add("separate hidden layers", SpecOf(MinatarNetwork(10, quantile), HeadKind::kQuantile, 9));
   separate.network.separate_hidden = true;

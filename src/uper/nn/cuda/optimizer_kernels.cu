@@ -8,7 +8,6 @@ namespace uper {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / kWarpSize;
 
 __global__ void __launch_bounds__(kThreads)
     SquaresKernel(const __grid_constant__ StoredGradient stored, double* squares) {
@@ -52,11 +51,26 @@ __global__ void __launch_bounds__(kThreads)
   const bool clipped = rules.max_global_norm > 0 && norm >= rules.max_global_norm;
   state.gradient_scale = clipped ? static_cast<float>(rules.max_global_norm / norm) : 1.0F;
   ++state.updates;
-  state.rate = static_cast<float>(rules.learning_rate);
+}
+
+__global__ void BeginStepKernel(OptimizerRules rules, StepState* state) {
+  state->rate = static_cast<float>(rules.learning_rate);
   if (!rules.adam) return;
-  const double t = static_cast<double>(state.updates);
-  state.rate = static_cast<float>(rules.learning_rate / (1 - pow(rules.decay1, t)));
-  state.root_scale = static_cast<float>(1 / sqrt(1 - pow(rules.decay2, t)));
+  const double t = static_cast<double>(state->updates + 1);
+  state->rate = static_cast<float>(rules.learning_rate / (1 - pow(rules.decay1, t)));
+  state->root_scale = static_cast<float>(1 / sqrt(1 - pow(rules.decay2, t)));
+}
+
+__device__ bool IsDue(StepKind kind, const StepState& state) {
+  switch (kind) {
+    case StepKind::kAhead:
+      return true;
+    case StepKind::kAgain:
+      return state.finite != 0 && state.gradient_scale < 1;
+    case StepKind::kPlain:
+      return state.finite != 0;
+  }
+  return false;
 }
 
 // The constants in the precision that the loops use.
@@ -65,13 +79,14 @@ struct Constants {
   float gradient_scale, rate, root_scale;
   bool inside_root;
 };
-__device__ Constants ConstantsOf(const OptimizerRules& rules, const StepState& state) {
+__device__ Constants ConstantsOf(const OptimizerRules& rules, StepKind kind,
+                                 const StepState& state) {
   return {.decay1 = static_cast<float>(rules.decay1),
           .other1 = static_cast<float>(1 - rules.decay1),
           .decay2 = static_cast<float>(rules.decay2),
           .other2 = static_cast<float>(1 - rules.decay2),
           .epsilon = static_cast<float>(rules.epsilon),
-          .gradient_scale = state.gradient_scale,
+          .gradient_scale = kind == StepKind::kAhead ? 1.0F : state.gradient_scale,
           .rate = state.rate,
           .root_scale = state.root_scale,
           .inside_root = rules.inside_root};
@@ -93,105 +108,136 @@ __device__ void Step(const Constants& c, float g, float& p, float& m, float& v) 
 
 template <bool kAdam>
 __global__ void __launch_bounds__(kThreads)
-    OptimizerKernel(OptimizerRules rules, const __grid_constant__ StoredGradient stored,
-                    ParameterBlock block, const StepState* state) {
-  if (state->finite == 0) return;
-  const Constants c = ConstantsOf(rules, *state);
+    OptimizerKernel(OptimizerRules rules, StepKind kind,
+                    const __grid_constant__ StoredGradient stored, ParameterStep block,
+                    const StepState* state) {
+  if (!IsDue(kind, *state)) return;
+  const Constants c = ConstantsOf(rules, kind, *state);
   for (int range = 0; range < kGradientRanges; ++range) {
     const std::size_t end = stored.ranges[range].end;
     for (std::size_t i = stored.ranges[range].begin + blockIdx.x * kThreads + threadIdx.x; i < end;
          i += static_cast<std::size_t>(gridDim.x) * kThreads) {
-      float p = block.p[i];
-      float m = block.m[i];
-      float v = block.v[i];
+      float p = block.from.p[i];
+      float m = block.from.m[i];
+      float v = block.from.v[i];
       Step<kAdam>(c, stored.gradient[i] * c.gradient_scale, p, m, v);
-      block.p[i] = p;
-      block.m[i] = m;
-      block.v[i] = v;
+      block.to.p[i] = p;
+      block.to.m[i] = m;
+      block.to.v[i] = v;
     }
   }
 }
 
+constexpr int kHeadThreads = 512;
 constexpr int kUnroll = 7;  // vectors of a row in flight: 201 outputs are one round
 
-// Grid: action, rows of hidden units. A warp is one hidden unit, for all members in turn; its lanes
-// go along the outputs.
-template <bool kAdam>
-__global__ void __launch_bounds__(kThreads)
-    HeadOptimizerKernel(OptimizerRules rules, HeadShape s,
-                        const __grid_constant__ HeadGradient gradient, ParameterBlock block,
-                        const StepState* state, HeadTablePointers tables) {
-  extern __shared__ __align__(16) int list[];  // samples of the action
-  __shared__ int count;
-  if (state->finite == 0) return;
-  const int action = static_cast<int>(blockIdx.x);
-  if (threadIdx.x < kWarpSize) {
-    int found = 0;
-    for (int first = 0; first < gradient.batch; first += kWarpSize) {
-      const int b = first + static_cast<int>(threadIdx.x);
-      const bool mine = b < gradient.batch && gradient.actions[b] == action;
-      const unsigned votes = __ballot_sync(kAllLanes, mine);
-      if (mine) list[found + __popc(votes & ((1U << threadIdx.x) - 1))] = b;
-      found += __popc(votes);
+// What StepHeadRow() works on beside its row.
+struct HeadRows {
+  HeadShape shape;
+  HeadGradient gradient;
+  const int* actions;          // [batch], in shared memory
+  const std::uint64_t* masks;  // likewise
+};
+
+// The gradient of row (action, k, unit) at outputs first, first + 32, ...: samples in ascending
+// order, the whole warp at once.
+__device__ void HeadRowGradient(const HeadRows& rows, int action, int k, int unit, int first,
+                                float (&g)[kUnroll]) {
+  const HeadShape& s = rows.shape;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  for (int group = 0; group < rows.gradient.batch; group += kWarpSize) {
+    const int mine = group + lane;
+    const bool learns = mine < rows.gradient.batch && rows.actions[mine] == action &&
+                        (rows.masks[mine] >> k & 1) != 0;
+    for (unsigned left = __ballot_sync(kAllLanes, learns); left != 0; left &= left - 1) {
+      const std::ptrdiff_t b = group + __ffs(static_cast<int>(left)) - 1;
+      const float value = __ldg(rows.gradient.hidden + b * s.hidden_total() +
+                                (s.separate_hidden ? k * s.hidden : 0) + unit);
+      const float* d_out = rows.gradient.d_out + (b * s.members + k) * s.outputs;
+#pragma unroll
+      for (int i = 0; i < kUnroll; ++i) {
+        const int at = first + i * kWarpSize;
+        if (at < s.outputs) g[i] = fmaf(value, __ldg(d_out + at), g[i]);
+      }
     }
-    if (threadIdx.x == 0) count = found;
+  }
+}
+
+// One row of weights; returns this lane's share of the sum of the new ones.
+template <bool kAdam>
+__device__ float StepHeadRow(const Constants& c, const HeadRows& rows, const ParameterStep& block,
+                             int action, int k, int unit) {
+  const HeadShape& s = rows.shape;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const std::ptrdiff_t row =
+      ((static_cast<std::ptrdiff_t>(action) * s.members + k) * s.hidden + unit) * s.outputs;
+  float sum = 0;
+  for (int base = 0; base < s.outputs; base += kUnroll * kWarpSize) {
+    const int first = base + lane;
+    float p[kUnroll], m[kUnroll], v[kUnroll];
+#pragma unroll
+    for (int i = 0; i < kUnroll; ++i) {
+      const int at = first + i * kWarpSize;
+      if (at >= s.outputs) continue;
+      p[i] = block.from.p[row + at];
+      m[i] = block.from.m[row + at];
+      v[i] = block.from.v[row + at];
+    }
+    float g[kUnroll] = {};
+    HeadRowGradient(rows, action, k, unit, first, g);
+#pragma unroll
+    for (int i = 0; i < kUnroll; ++i) {
+      const int at = first + i * kWarpSize;
+      if (at >= s.outputs) continue;
+      Step<kAdam>(c, g[i] * c.gradient_scale, p[i], m[i], v[i]);
+      block.to.p[row + at] = p[i];
+      block.to.m[row + at] = m[i];
+      block.to.v[row + at] = v[i];
+      sum += p[i];
+    }
+  }
+  return sum;
+}
+
+// A warp takes one (action, hidden unit) after the other, for all members; its lanes go along the
+// outputs.
+template <bool kAdam>
+__global__ void __launch_bounds__(kHeadThreads, 2)
+    HeadOptimizerKernel(OptimizerRules rules, StepKind kind, HeadShape s,
+                        const __grid_constant__ HeadGradient gradient,
+                        const __grid_constant__ ParameterStep block, const StepState* state,
+                        HeadTablePointers tables) {
+  extern __shared__ __align__(16) std::uint64_t masks[];  // [batch], then actions [batch]
+  if (!IsDue(kind, *state)) return;
+  int* actions = reinterpret_cast<int*>(masks + gradient.batch);
+  for (int b = static_cast<int>(threadIdx.x); b < gradient.batch; b += kHeadThreads) {
+    masks[b] = gradient.masks[b];
+    actions[b] = gradient.actions[b];
   }
   __syncthreads();
-  const Constants c = ConstantsOf(rules, *state);
+  const Constants c = ConstantsOf(rules, kind, *state);
+  const HeadRows rows{s, gradient, actions, masks};
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int unit =
-      static_cast<int>(blockIdx.y) * kWarps + static_cast<int>(threadIdx.x) / kWarpSize;
-  if (unit >= s.hidden) return;
-  float member_sums = 0;
-  for (int k = 0; k < s.members; ++k) {
-    const std::ptrdiff_t row =
-        ((static_cast<std::ptrdiff_t>(action) * s.members + k) * s.hidden + unit) * s.outputs;
-    float row_sum = 0;
-    for (int first = lane; first < s.outputs; first += kUnroll * kWarpSize) {
-      float p[kUnroll], m[kUnroll], v[kUnroll];
-#pragma unroll
-      for (int i = 0; i < kUnroll; ++i) {
-        const int at = first + i * kWarpSize;
-        if (at >= s.outputs) continue;
-        p[i] = block.p[row + at];
-        m[i] = block.m[row + at];
-        v[i] = block.v[row + at];
+  const int warps = static_cast<int>(gridDim.x) * (kHeadThreads / kWarpSize);
+  for (int item = static_cast<int>(blockIdx.x * kHeadThreads + threadIdx.x) / kWarpSize;
+       item < s.actions * s.hidden; item += warps) {
+    const int action = item / s.hidden;
+    const int unit = item % s.hidden;
+    float member_sums = 0;
+    for (int k = 0; k < s.members; ++k) {
+      const float sum = WarpSum(StepHeadRow<kAdam>(c, rows, block, action, k, unit));
+      const float mean = sum / static_cast<float>(s.outputs);
+      if (lane == 0) {
+        const std::ptrdiff_t at =
+            (static_cast<std::ptrdiff_t>(k) * s.hidden + unit) * s.actions + action;
+        tables.member_weights[at] = mean;
+        if (s.separate_hidden) tables.mean_weights[at] = mean / static_cast<float>(s.members);
       }
-      float g[kUnroll] = {};
-      for (int i = 0; i < count; ++i) {
-        const std::ptrdiff_t b = list[i];
-        if ((gradient.masks[b] >> k & 1) == 0) continue;
-        const float value = __ldg(gradient.hidden + b * s.hidden_total() +
-                                  (s.separate_hidden ? k * s.hidden : 0) + unit);
-        const float* d_out = gradient.d_out + (b * s.members + k) * s.outputs;
-#pragma unroll
-        for (int j = 0; j < kUnroll; ++j) {
-          const int at = first + j * kWarpSize;
-          if (at < s.outputs) g[j] = fmaf(value, __ldg(d_out + at), g[j]);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < kUnroll; ++i) {
-        const int at = first + i * kWarpSize;
-        if (at >= s.outputs) continue;
-        Step<kAdam>(c, g[i] * c.gradient_scale, p[i], m[i], v[i]);
-        block.p[row + at] = p[i];
-        block.m[row + at] = m[i];
-        block.v[row + at] = v[i];
-        row_sum += p[i];
-      }
+      member_sums += mean;
     }
-    const float mean = WarpSum(row_sum) / static_cast<float>(s.outputs);
-    if (lane == 0) {
-      const std::ptrdiff_t at =
-          (static_cast<std::ptrdiff_t>(k) * s.hidden + unit) * s.actions + action;
-      tables.member_weights[at] = mean;
-      if (s.separate_hidden) tables.mean_weights[at] = mean / static_cast<float>(s.members);
+    if (lane == 0 && !s.separate_hidden) {
+      tables.mean_weights[unit * s.actions + action] = member_sums / static_cast<float>(s.members);
     }
-    member_sums += mean;
-  }
-  if (lane == 0 && !s.separate_hidden) {
-    tables.mean_weights[unit * s.actions + action] = member_sums / static_cast<float>(s.members);
   }
 }
 
@@ -229,26 +275,35 @@ void LaunchFinishStep(const FinishStep& call, cudaStream_t stream) {
   CheckCuda(cudaGetLastError(), "constants of the step");
 }
 
-void LaunchOptimizer(const OptimizerRules& rules, const StoredGradient& stored,
-                     const ParameterBlock& parameters, const StepState* state,
-                     cudaStream_t stream) {
-  constexpr int kMostBlocks = 1056;
+void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream) {
+  BeginStepKernel<<<1, 1, 0, stream>>>(rules, state);
+  CheckCuda(cudaGetLastError(), "constants of the step");
+}
+
+void LaunchOptimizer(const OptimizerRules& rules, StepKind kind, const StoredGradient& stored,
+                     const ParameterStep& parameters, const StepState* state, cudaStream_t stream) {
+  constexpr int kMostBlocks = 528;
   std::size_t size = 0;
   for (const GradientRange& range : stored.ranges) size = std::max(size, range.end - range.begin);
   const int blocks = std::clamp(Pieces(size, kThreads), 1, kMostBlocks);
   const auto kernel = rules.adam ? OptimizerKernel<true> : OptimizerKernel<false>;
-  kernel<<<blocks, kThreads, 0, stream>>>(rules, stored, parameters, state);
+  kernel<<<blocks, kThreads, 0, stream>>>(rules, kind, stored, parameters, state);
   CheckCuda(cudaGetLastError(), "optimiser");
 }
 
-void LaunchHeadOptimizer(const OptimizerRules& rules, const HeadShape& shape,
-                         const HeadGradient& gradient, const ParameterBlock& weights,
+void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
+                         const HeadGradient& gradient, const ParameterStep& weights,
                          const StepState* state, const HeadTablePointers& tables,
                          cudaStream_t stream) {
-  const dim3 grid(shape.actions, Pieces(shape.hidden, kWarps));
+  int multiprocessors = 0;  // results do not depend on it
+  CheckCuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
+            "cudaDeviceGetAttribute");
+  const int items = shape.actions * shape.hidden;
+  const int blocks = std::min(multiprocessors, Pieces(items, kHeadThreads / kWarpSize));
+  const std::size_t bytes = (sizeof(std::uint64_t) + sizeof(int)) * gradient.batch;
   const auto kernel = rules.adam ? HeadOptimizerKernel<true> : HeadOptimizerKernel<false>;
-  kernel<<<grid, kThreads, sizeof(int) * gradient.batch, stream>>>(rules, shape, gradient, weights,
-                                                                   state, tables);
+  kernel<<<blocks, kHeadThreads, bytes, stream>>>(rules, kind, shape, gradient, weights, state,
+                                                  tables);
   CheckCuda(cudaGetLastError(), "optimiser of the head");
 }
 

@@ -33,16 +33,29 @@ struct StepState {
   double loss = 0;
   double gradient_norm = 0;  // before clipping
   int finite = 1;            // 0: the update was left out
-  float gradient_scale = 1;
-  float rate = 0;        // Adam: learning rate / (1 - decay1^t)
-  float root_scale = 1;  // Adam: 1 / sqrt(1 - decay2^t)
+  float gradient_scale = 1;  // below 1: clipped
+  float rate = 0;            // Adam: learning rate / (1 - decay1^t)
+  float root_scale = 1;      // Adam: 1 / sqrt(1 - decay2^t)
 };
 
-// p, m and v of some consecutive parameters.
+// p, m and v of the parameters. A step reads one set and writes another, so that nothing is lost
+// when it must be left out or taken again.
 struct ParameterBlock {
   float* p = nullptr;
   float* m = nullptr;
   float* v = nullptr;
+};
+struct ParameterStep {
+  ParameterBlock from;
+  ParameterBlock to;
+};
+
+// When a step is taken. The norm is known last, but hardly ever matters: most of the work is done
+// before it, as if nothing were to be clipped, and again if something was.
+enum class StepKind {
+  kAhead,  // before the norm is known, unclipped
+  kAgain,  // after it: only if the gradient was clipped
+  kPlain,  // after it
 };
 
 // Parts of the parameters whose gradient lies in memory: all but the head's weights.
@@ -56,11 +69,14 @@ struct StoredGradient {
   GradientRange ranges[kGradientRanges];
 };
 
-inline constexpr int kSquareBlocks = 264;
+inline constexpr int kSquareBlocks = 132;
 // squares [kSquareBlocks]: sums over parts of the stored gradient.
 void LaunchSquares(const StoredGradient& stored, double* squares, cudaStream_t stream);
 
-// Loss and norm from their parts, and with them the step's constants.
+// The constants of the next step that do not depend on the gradient.
+void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream);
+
+// Loss and norm from their parts, and with them whether and how the step is taken.
 struct FinishStep {
   OptimizerRules rules;
   const double* squares = nullptr;  // [square_count]
@@ -72,12 +88,13 @@ struct FinishStep {
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream);
 
 // One step on the parameters with a stored gradient.
-void LaunchOptimizer(const OptimizerRules& rules, const StoredGradient& stored,
-                     const ParameterBlock& parameters, const StepState* state, cudaStream_t stream);
+void LaunchOptimizer(const OptimizerRules& rules, StepKind kind, const StoredGradient& stored,
+                     const ParameterStep& parameters, const StepState* state, cudaStream_t stream);
 // One step on the head's weights, whose gradient is formed in registers; the averages of the
-// weights follow on the way. `weights` starts at the head's weights.
-void LaunchHeadOptimizer(const OptimizerRules& rules, const HeadShape& shape,
-                         const HeadGradient& gradient, const ParameterBlock& weights,
+// weights follow on the way. `weights` starts at the head's weights. Leaves half of each
+// multiprocessor free for what runs beside it.
+void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
+                         const HeadGradient& gradient, const ParameterStep& weights,
                          const StepState* state, const HeadTablePointers& tables,
                          cudaStream_t stream);
 

@@ -32,6 +32,7 @@ StepState Finish(const OptimizerRules& rules, const StoredGradient& stored,
                  const std::vector<MemberFindings>& members, DeviceBuffer<StepState>& state) {
   DeviceBuffer<double> squares(kSquareBlocks);
   const DeviceBuffer<MemberFindings> findings = OnGpu(members);
+  LaunchBeginStep(rules, state.data(), nullptr);
   LaunchSquares(stored, squares.data(), nullptr);
   LaunchFinishStep({.rules = rules,
                     .squares = squares.data(),
@@ -67,8 +68,8 @@ TEST_F(OptimizerKernelsTest, StepsAsOnTheCpuAndLeavesTheRestAlone) {
         EXPECT_EQ(found.updates, step);
         EXPECT_EQ(found.loss, 0.75);
         EXPECT_NEAR(found.gradient_norm, norm, 1e-12 * norm);
-        LaunchOptimizer(rules, stored, {gpu_p.data(), gpu_m.data(), gpu_v.data()}, state.data(),
-                        nullptr);
+        const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
+        LaunchOptimizer(rules, StepKind::kPlain, stored, {block, block}, state.data(), nullptr);
         StepOnCpu(optimizer, step, max_norm > 0 ? ClipScale(norm, max_norm) : 1,
                   {.parameters = p, .gradient = g, .m = m, .v = v});
       }
@@ -91,8 +92,36 @@ TEST_F(OptimizerKernelsTest, WhatIsNotFiniteChangesNothing) {
   const StepState found = Finish(rules, stored, {{.share = std::nan("")}}, state);
   EXPECT_EQ(found.finite, 0);
   EXPECT_EQ(found.updates, 0);
-  LaunchOptimizer(rules, stored, {gpu_p.data(), m.data(), v.data()}, state.data(), nullptr);
+  const ParameterBlock block{gpu_p.data(), m.data(), v.data()};
+  for (const StepKind kind : {StepKind::kPlain, StepKind::kAgain}) {
+    LaunchOptimizer(rules, kind, stored, {block, block}, state.data(), nullptr);
+  }
   EXPECT_TRUE(SameBits(FromGpu(gpu_p), p));
+}
+
+TEST_F(OptimizerKernelsTest, ASecondStepReplacesTheFirstOnlyIfTheGradientWasClipped) {
+  constexpr std::size_t kSize = 1000;
+  const std::vector<float> p = RandomFloats(kSize, "p");
+  const DeviceBuffer<float> g = OnGpu(RandomFloats(kSize, "g"));
+  const StoredGradient stored{.gradient = g.data(), .ranges = {{0, kSize}, {}}};
+  for (const double max_norm : {1e6, 1e-2}) {
+    const OptimizerRules rules = RulesOf(AdamOptions{}, max_norm);
+    const auto step = [&](std::initializer_list<StepKind> kinds) {
+      DeviceBuffer<float> from = OnGpu(p), zeros(kSize), to(kSize), m(kSize), v(kSize);
+      DeviceBuffer<StepState> state(1);
+      Finish(rules, stored, {}, state);
+      for (const StepKind kind : kinds) {
+        LaunchOptimizer(
+            rules, kind, stored,
+            {{from.data(), zeros.data(), zeros.data()}, {to.data(), m.data(), v.data()}},
+            state.data(), nullptr);
+      }
+      return FromGpu(m);
+    };
+    const std::vector<float> plain = step({StepKind::kPlain});
+    EXPECT_TRUE(SameBits(step({StepKind::kAhead, StepKind::kAgain}), plain));
+    EXPECT_EQ(SameBits(step({StepKind::kAhead}), plain), max_norm > 1);
+  }
 }
 
 TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
@@ -125,8 +154,9 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
       DeviceBuffer<float> member_weights =
           Poisoned(std::size_t{1} * s.members * s.hidden * s.actions);
       DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
+      const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
       LaunchHeadOptimizer(
-          rules, s, gradient, {gpu_p.data(), gpu_m.data(), gpu_v.data()}, state.data(),
+          rules, StepKind::kPlain, s, gradient, {block, block}, state.data(),
           {.member_weights = member_weights.data(), .mean_weights = mean_weights.data()}, nullptr);
       StepOnCpu(optimizer, 1, 1, {.parameters = p, .gradient = FromGpu(dw), .m = m, .v = v});
       EXPECT_LT(RelativeError(FromGpu(gpu_p), p), 1e-6);

@@ -244,14 +244,15 @@ void Torso::Backward(const Pass& pass, float* gradient, const Branches& branches
     CheckCuda(cudaStreamWaitEvent(branches.side, branches.fork), "cudaStreamWaitEvent");
   };
   for (std::size_t i = layers_.size(); i-- > 0;) {
-    if (i == 0) {  // the last weights: nothing else is left for the main stream
-      LaunchProducts(WeightsCall(0, pass, gradient), branches.main);
-      break;
-    }
-    fork();
-    LaunchProducts(WeightsCall(i, pass, gradient), branches.side);
+    // For the last weights nothing else is left for the main stream.
+    const cudaStream_t stream = i > 0 ? branches.side : branches.main;
+    if (i > 0) fork();
+    LaunchProducts(WeightsCall(i, pass, gradient), stream);
+    if (branches.weights_enqueued) branches.weights_enqueued(i, stream);
+    if (i == 0) break;
     for (const ProductCall& call : InputCalls(i, pass)) LaunchProducts(call, branches.main);
   }
+  if (layers_.size() == 1) return;
   CheckCuda(cudaEventRecord(branches.join, branches.side), "cudaEventRecord");
   CheckCuda(cudaStreamWaitEvent(branches.main, branches.join), "cudaStreamWaitEvent");
 }

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -51,11 +52,14 @@ class Torso {
     cudaStream_t side = nullptr;
     cudaEvent_t fork = nullptr;  // reused
     cudaEvent_t join = nullptr;
+    // Called when the gradient of a layer's weights has been enqueued on a stream.
+    std::function<void(std::size_t layer, cudaStream_t stream)> weights_enqueued;
   };
   // gradient of weights and biases of all layers, from d_hidden() (already through the hidden
   // layer's ReLU) of a pass with max_batch observations. The side stream has been joined when the
   // main one goes on.
   void Backward(const Pass& pass, float* gradient, const Branches& branches);
+  std::size_t layers() const { return layers_.size(); }
   // [batch, hidden_total]: where the head leaves the hidden layer's gradient.
   float* d_hidden() { return d_outputs_.back().data(); }
 
