@@ -208,6 +208,7 @@ Torso::Pass CudaLearner::PassOf(Slot slot, ParameterSet& set) {
   const std::size_t s_t = std::size_t{1} * spec_.batch * spec_.network.observation_size();
   return {.parameters = slot == kTarget ? target_.data() : set.online.data(),
           .observations = observations_.data() + (slot == kOnline ? 0 : s_t),
+          .pixels = batch_.data() + (slot == kOnline ? 0 : batch_layout_.observation_bytes),
           .activations = &activations_[slot]};
 }
 
@@ -228,8 +229,13 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to) {
 }
 
 void CudaLearner::EnqueueForward(ParameterSet& from) {
-  LaunchConvertObservations(spec_.network.input, batch_.data(), 2 * spec_.batch,
-                            observations_.data(), main_);
+  if (torso_.reads_pixels()) {  // only the backward pass needs them: s_tm1
+    LaunchConvertObservations(spec_.network.input, batch_.data(), spec_.batch, observations_.data(),
+                              ahead_);
+  } else {
+    LaunchConvertObservations(spec_.network.input, batch_.data(), 2 * spec_.batch,
+                              observations_.data(), main_);
+  }
   std::vector<Torso::Pass> passes;
   for (int slot = 0; slot < PassesOf(spec_); ++slot) {
     passes.push_back(PassOf(static_cast<Slot>(slot), from));
@@ -429,10 +435,13 @@ void CudaLearner::EnqueueActing(ParameterSet& set, int count) {
   CheckCuda(cudaMemcpyAsync(acting_bytes_.data(), host_observations_.data(), bytes,
                             cudaMemcpyHostToDevice, main_),
             "copying observations to the GPU");
-  LaunchConvertObservations(spec_.network.input, acting_bytes_.data(), count,
-                            acting_observations_.data(), main_);
+  if (!acting_torso_.reads_pixels()) {
+    LaunchConvertObservations(spec_.network.input, acting_bytes_.data(), count,
+                              acting_observations_.data(), main_);
+  }
   const Torso::Pass pass{.parameters = set.online.data(),
                          .observations = acting_observations_.data(),
+                         .pixels = acting_bytes_.data(),
                          .activations = &acting_activations_};
   acting_torso_.Forward({&pass, 1}, count, main_);
   EnqueueActionValues(set, count);

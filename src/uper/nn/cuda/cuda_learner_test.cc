@@ -165,6 +165,11 @@ std::vector<Agent> Agents() {
   }
   add("odd pictures",
       SpecOf(OddNetwork({.actions = 18, .members = 2, .outputs = 5}), HeadKind::kQuantile, 11));
+  NetworkSpec pixels = OddNetwork({.actions = 3, .members = 2, .outputs = 5});
+  pixels.input.height = 29;
+  pixels.input.width = 36;
+  pixels.convolutions = {{8, 8, 4}, {12, 3, 2}};
+  add("pixels four at a time", SpecOf(pixels, HeadKind::kQuantile, 5));
   add("mlp", SpecOf(MlpNetwork(13, {31, 17, 10}, {.actions = 2, .members = 3, .outputs = 7}),
                     HeadKind::kQuantile, 64));
   return agents;

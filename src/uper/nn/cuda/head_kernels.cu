@@ -1,3 +1,5 @@
+#include <cuda_pipeline_primitives.h>
+
 #include <algorithm>
 
 #include "uper/base/check.h"
@@ -154,7 +156,7 @@ __global__ void __launch_bounds__(kThreads) MeansKernel(const __grid_constant__ 
         means.weights + static_cast<std::ptrdiff_t>(member) * means.hidden * means.actions + action;
     float sums[kMeansSamples] = {};
     if (action < means.actions) {
-#pragma unroll 4
+#pragma unroll 8
       for (int unit = warp; unit < means.hidden; unit += kWarps) {
         const float weight = __ldg(w + unit * means.actions);
 #pragma unroll
@@ -287,10 +289,12 @@ __global__ void __launch_bounds__(kThreads)
       if (first == 0 || s.outputs > kTileOutputs) {  // else it is there already
         for (int row = warp; row < unit_count; row += kWarps) {
           for (int j = lane; j < width; j += kWarpSize) {
-            w_tile[row * kRowStride + j] =
-                __ldg(rows + static_cast<std::ptrdiff_t>(row) * s.outputs + tile + j);
+            __pipeline_memcpy_async(w_tile + row * kRowStride + j,
+                                    rows + static_cast<std::ptrdiff_t>(row) * s.outputs + tile + j,
+                                    sizeof(float));
           }
         }
+        __pipeline_commit();
       }
       for (int i = static_cast<int>(threadIdx.x); i < width * kSamples; i += kThreads) {
         const int sample = first + i / width;
@@ -303,6 +307,7 @@ __global__ void __launch_bounds__(kThreads)
                         tile + j)
                 : 0.0F;
       }
+      __pipeline_wait_prior(0);
       __syncthreads();
       const float* row = w_tile + lane * kRowStride;
 #pragma unroll 4

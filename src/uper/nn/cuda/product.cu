@@ -89,6 +89,66 @@ class ChunkLoader {
   int side_offsets_[kCopies];
 };
 
+// The same for pixels, [side][length + 4]: they are fetched into registers, four at a time, and
+// become floats on the way to shared memory.
+template <int kSide, int kThreads>
+class PixelLoader {
+ public:
+  __device__ PixelLoader(const std::uint8_t* base, float scale, const Offsets& side, int first,
+                         int sides)
+      : base_(base), scale_(scale) {
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      const int at = first + SideOf(i);
+      side_offsets_[i] = at < sides && SideOf(i) < kSide ? At(side, at) : -1;
+    }
+  }
+
+  __device__ void Fetch(const Offsets& taps, int begin, int end) {
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      const bool inside = begin + StepOf(i) < end && side_offsets_[i] >= 0;
+      pixels_[i] = inside ? __ldg(reinterpret_cast<const unsigned*>(base_ + side_offsets_[i] +
+                                                                    At(taps, begin + StepOf(i))))
+                          : 0;
+    }
+  }
+
+  __device__ void Store(float* chunk) const {
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      if (SideOf(i) >= kSide) continue;
+      *reinterpret_cast<float4*>(chunk + SideOf(i) * kStride + StepOf(i)) =
+          make_float4(Value<0>(i), Value<1>(i), Value<2>(i), Value<3>(i));
+    }
+  }
+
+ private:
+  static constexpr int kStride = Chunk<Along::kLength, kSide>::kStride;
+  static constexpr int kQuads = kChunk / 4;
+  static constexpr int kCopies = (kSide * kQuads + kThreads - 1) / kThreads;
+
+  __device__ static int SideOf(int i) {
+    return (i * kThreads + static_cast<int>(threadIdx.x)) / kQuads;
+  }
+  __device__ static int StepOf(int i) {
+    return (i * kThreads + static_cast<int>(threadIdx.x)) % kQuads * 4;
+  }
+  // A byte in the lowest place of the float 2^23 is that float plus the byte: cheaper than a
+  // conversion.
+  template <int kByte>
+  __device__ float Value(int i) const {
+    constexpr float kTwo23 = 8388608.0F;
+    const unsigned bits = __byte_perm(pixels_[i], 0x4b000000U, 0x7540 + kByte);
+    return scale_ * (__uint_as_float(bits) - kTwo23);
+  }
+
+  const std::uint8_t* base_;
+  float scale_;
+  int side_offsets_[kCopies];
+  unsigned pixels_[kCopies];
+};
+
 // The side index of a lane's i-th result: neighbours read neighbouring banks.
 template <Along kAlong, int kLanes>
 __device__ int SideOfResult(int lane, int i) {
@@ -166,7 +226,7 @@ struct BlockMemory {
 };
 
 // Grid: tiles of rows, tiles of columns x splits, products.
-template <typename S, Along kA, Along kB, bool kVectors>
+template <typename S, Along kA, Along kB, bool kVectors, bool kBytes>
 __global__ void __launch_bounds__(S::kThreads)
     ProductKernel(const __grid_constant__ ProductCall call, long long part_size) {
   using Memory = BlockMemory<S, kA, kB>;
@@ -185,10 +245,19 @@ __global__ void __launch_bounds__(S::kThreads)
   const ChunkLoader<kA, S::kRows, S::kThreads, kVectors> load_a(p.a, p.a_rows, first_m, p.rows);
   const ChunkLoader<kB, S::kColumns, S::kThreads, kVectors> load_b(p.b, p.b_columns, first_n,
                                                                    p.columns);
+  PixelLoader<S::kRows, S::kThreads> pixels(p.a_bytes, p.a_scale, p.a_rows, first_m,
+                                            kBytes ? p.rows : 0);
+  const auto stage_of = [&](int chunk) {
+    return memory + chunk % kStages * (Memory::kFloatsA + Memory::kFloatsB);
+  };
   const auto start = [&](int chunk) {
     if (chunk < last_chunk) {
-      float* stage = memory + chunk % kStages * (Memory::kFloatsA + Memory::kFloatsB);
-      load_a.Start(stage, p.a_taps, chunk * kChunk, p.length);
+      float* stage = stage_of(chunk);
+      if constexpr (kBytes) {
+        pixels.Fetch(p.a_taps, chunk * kChunk, p.length);
+      } else {
+        load_a.Start(stage, p.a_taps, chunk * kChunk, p.length);
+      }
       load_b.Start(stage + Memory::kFloatsA, p.b_taps, chunk * kChunk, p.length);
     }
     __pipeline_commit();
@@ -201,12 +270,15 @@ __global__ void __launch_bounds__(S::kThreads)
   float sums[S::kTileM][S::kTileN] = {};
   float column_sums[S::kTileN] = {};
   const bool sums_row = kA == Along::kSide && call.sums_row && blockIdx.x == 0;
-  for (int i = 0; i < kStages - 1; ++i) start(first_chunk + i);
+  for (int i = 0; i < kStages - 1; ++i) {
+    start(first_chunk + i);
+    if (kBytes && first_chunk + i < last_chunk) pixels.Store(stage_of(first_chunk + i));
+  }
   for (int chunk = first_chunk; chunk < last_chunk; ++chunk) {
     __pipeline_wait_prior(kStages - 2);
     __syncthreads();
     start(chunk + kStages - 1);
-    const float* stage = memory + chunk % kStages * (Memory::kFloatsA + Memory::kFloatsB);
+    const float* stage = stage_of(chunk);
 #pragma unroll
     for (int step = 0; step < S::kSteps; step += 4) {
       float a[4][S::kTileM];
@@ -230,6 +302,8 @@ __global__ void __launch_bounds__(S::kThreads)
         }
       }
     }
+    // That stage was read in the round before, which all have left.
+    if (kBytes && chunk + kStages - 1 < last_chunk) pixels.Store(stage_of(chunk + kStages - 1));
   }
   __pipeline_wait_prior(0);
   __syncthreads();
@@ -303,7 +377,7 @@ __global__ void FinishKernel(const __grid_constant__ ProductCall call, long long
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
-template <typename S, Along kA, Along kB, bool kVectors>
+template <typename S, Along kA, Along kB, bool kVectors, bool kBytes>
 void Launch(const ProductCall& call, cudaStream_t stream) {
   int rows = 0;
   int columns = 0;
@@ -312,29 +386,34 @@ void Launch(const ProductCall& call, cudaStream_t stream) {
     columns = std::max(columns, call.products[i].columns);
   }
   const dim3 grid(Pieces(rows, S::kRows), Pieces(columns, S::kColumns) * call.splits, call.count);
-  constexpr int kBytes = BlockMemory<S, kA, kB>::kFloats * sizeof(float);
-  const auto kernel = ProductKernel<S, kA, kB, kVectors>;
-  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
+  constexpr int kMemory = BlockMemory<S, kA, kB>::kFloats * sizeof(float);
+  const auto kernel = ProductKernel<S, kA, kB, kVectors, kBytes>;
+  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMemory),
             "shared memory of a matrix product");
-  kernel<<<grid, S::kThreads, kBytes, stream>>>(call, PartSize(call));
+  kernel<<<grid, S::kThreads, kMemory, stream>>>(call, PartSize(call));
   CheckCuda(cudaGetLastError(), "matrix product");
+}
+
+template <Along kA, Along kB, bool kBytes>
+void LaunchVectors(const ProductCall& call, cudaStream_t stream) {
+  switch (call.tile) {
+    case ProductTile::k64x32By4:
+      return Launch<Shape<8, 8, 4>, kA, kB, true, kBytes>(call, stream);
+    case ProductTile::k64x32By8:
+      return Launch<Shape<8, 8, 8>, kA, kB, true, kBytes>(call, stream);
+    case ProductTile::k32x32By4:
+      return Launch<Shape<4, 8, 4>, kA, kB, true, kBytes>(call, stream);
+    case ProductTile::k32x32By8:
+      return Launch<Shape<4, 8, 8>, kA, kB, true, kBytes>(call, stream);
+    case ProductTile::k32x16By8:
+      return Launch<Shape<4, 4, 8>, kA, kB, true, kBytes>(call, stream);
+  }
 }
 
 template <Along kA, Along kB>
 void LaunchTile(const ProductCall& call, cudaStream_t stream) {
-  if (!call.vectors) return Launch<Shape<4, 8, 8>, kA, kB, false>(call, stream);
-  switch (call.tile) {
-    case ProductTile::k64x32By4:
-      return Launch<Shape<8, 8, 4>, kA, kB, true>(call, stream);
-    case ProductTile::k64x32By8:
-      return Launch<Shape<8, 8, 8>, kA, kB, true>(call, stream);
-    case ProductTile::k32x32By4:
-      return Launch<Shape<4, 8, 4>, kA, kB, true>(call, stream);
-    case ProductTile::k32x32By8:
-      return Launch<Shape<4, 8, 8>, kA, kB, true>(call, stream);
-    case ProductTile::k32x16By8:
-      return Launch<Shape<4, 4, 8>, kA, kB, true>(call, stream);
-  }
+  if (call.vectors) return LaunchVectors<kA, kB, false>(call, stream);
+  Launch<Shape<4, 8, 8>, kA, kB, false, false>(call, stream);
 }
 
 }  // namespace
@@ -347,7 +426,11 @@ std::size_t WorkspaceSize(const ProductCall& call) {
 void LaunchProducts(const ProductCall& call, cudaStream_t stream) {
   UPER_CHECK(call.count >= 1 && call.count <= kMaxProducts && call.splits >= 1, "products to do");
   UPER_CHECK(!call.sums_row || call.a_along == Along::kSide, "a bias belongs to weights");
-  if (call.a_along == Along::kLength && call.b_along == Along::kSide) {
+  if (call.bytes) {
+    UPER_CHECK(call.a_along == Along::kLength && call.b_along == Along::kSide && call.vectors,
+               "pixels are the input of a forward pass");
+    LaunchVectors<Along::kLength, Along::kSide, true>(call, stream);
+  } else if (call.a_along == Along::kLength && call.b_along == Along::kSide) {
     LaunchTile<Along::kLength, Along::kSide>(call, stream);
   } else if (call.a_along == Along::kLength) {
     LaunchTile<Along::kLength, Along::kLength>(call, stream);

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace uper {
 
@@ -26,6 +27,8 @@ struct Product {
   int columns = 0;  // n
   int length = 0;   // k
   const float* a = nullptr;
+  const std::uint8_t* a_bytes = nullptr;  // in the place of `a`: see ProductCall::bytes
+  float a_scale = 1;
   Offsets a_rows, a_taps;
   const float* b = nullptr;
   Offsets b_columns, b_taps;
@@ -58,6 +61,9 @@ struct ProductCall {
   Along b_along = Along::kSide;
   // Groups of four along memory are aligned and whole, for both operands.
   bool vectors = false;
+  // A[m, k] = a_scale * a_bytes[...], offsets in bytes: pictures that are still pixels. a_along
+  // kLength, b_along kSide and `vectors` only.
+  bool bytes = false;
   ProductFinish finish = ProductFinish::kStore;
   // C gets one more row: the sum over k of B[k, n], the gradient of a bias. a_along kSide only.
   bool sums_row = false;

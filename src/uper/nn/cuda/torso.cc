@@ -44,8 +44,9 @@ DeviceBuffer<int> Table(const std::vector<int>& values) {
 }  // namespace
 
 Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Options& options)
-    : options_(options) {
+    : options_(options), input_(spec.input) {
   AddLayers(spec, layout);
+  AddPixelTables();
   std::size_t workspace = 0;
   for (const Layer& layer : layers_) {
     // Every pass of Forward() may be as large as max_batch; splits are those of tuned_batch.
@@ -133,6 +134,38 @@ void Torso::AddTables(Layer& layer) const {
   layer.d_columns = Table(d_columns);
 }
 
+// Four pixels of a plane's row are read at once.
+void Torso::AddPixelTables() {
+  const Layer& layer = layers_[0];
+  if (!layer.convolution || input_.type != InputType::kUint8 ||
+      input_.layout != InputLayout::kPlanes ||
+      !Fours({std::size_t(layer.spec.kernel), std::size_t(layer.spec.stride),
+              std::size_t(layer.in.width), std::size_t(layer.out.channels), layer.w})) {
+    return;
+  }
+  const int kernel = layer.spec.kernel;
+  const int plane = layer.in.height * layer.in.width;
+  std::vector<int> windows, taps, weights;
+  for (int b = 0; b < options_.max_batch; ++b) {
+    for (int y = 0; y < layer.out.height; ++y) {
+      for (int x = 0; x < layer.out.width; ++x) {
+        windows.push_back(b * layer.in.size() + (y * layer.in.width + x) * layer.spec.stride);
+      }
+    }
+  }
+  for (int c = 0; c < layer.in.channels; ++c) {
+    for (int i = 0; i < kernel; ++i) {
+      for (int j = 0; j < kernel; ++j) {
+        taps.push_back(c * plane + i * layer.in.width + j);
+        weights.push_back(((i * kernel + j) * layer.in.channels + c) * layer.out.channels);
+      }
+    }
+  }
+  pixel_windows_ = Table(windows);
+  pixel_taps_ = Table(taps);
+  pixel_weights_ = Table(weights);
+}
+
 std::vector<Torso::InputClass> Torso::ClassesOf(const Layer& layer, const Layer& before) const {
   std::vector<InputClass> classes;
   for (int row = 0; row < std::min(layer.spec.stride, layer.in.height); ++row) {
@@ -213,6 +246,17 @@ ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
   return call;
 }
 
+void Torso::UsePixels(ProductCall& call) const {
+  call.bytes = call.vectors = true;
+  for (int i = 0; i < call.count; ++i) {
+    Product& p = call.products[i];
+    p.a_scale = input_.scale;
+    p.a_rows = {.table = pixel_windows_.data()};
+    p.a_taps = {.table = pixel_taps_.data()};
+    p.b_taps = {.table = pixel_weights_.data()};
+  }
+}
+
 const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
   return layer == 0 ? pass.observations : pass.activations->layers[layer - 1].data();
 }
@@ -230,10 +274,12 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
       Product& p = call.products[pass];
       p = call.products[0];
       p.a = InputOf(i, passes[pass]);
+      p.a_bytes = static_cast<const std::uint8_t*>(passes[pass].pixels);
       p.b = passes[pass].parameters + layer.w;
       p.bias = passes[pass].parameters + layer.b;
       p.c = passes[pass].activations->layers[i].data();
     }
+    if (i == 0 && reads_pixels()) UsePixels(call);
     LaunchProducts(call, stream);
   }
 }

@@ -42,6 +42,7 @@ class Torso {
   struct Pass {
     const float* parameters = nullptr;
     const float* observations = nullptr;  // [count, height, width, channel], scaled
+    const void* pixels = nullptr;         // the same as they came, if reads_pixels()
     Activations* activations = nullptr;
   };
   void Forward(std::span<const Pass> passes, int count, cudaStream_t stream);
@@ -60,6 +61,8 @@ class Torso {
   // main one goes on.
   void Backward(const Pass& pass, float* gradient, const Branches& branches);
   std::size_t layers() const { return layers_.size(); }
+  // Forward() reads Pass::pixels and never looks at Pass::observations. (Backward() does.)
+  bool reads_pixels() const { return pixel_taps_.size() > 0; }
   // [batch, hidden_total]: where the head leaves the hidden layer's gradient.
   float* d_hidden() { return d_outputs_.back().data(); }
 
@@ -103,7 +106,9 @@ class Torso {
   void AddTables(Layer& layer) const;
   std::vector<InputClass> ClassesOf(const Layer& layer, const Layer& before) const;
   InputClass ClassOf(const Layer& layer, const Layer& before, int row, int column) const;
+  void AddPixelTables();
   ProductCall ForwardCall(const Layer& layer, int batch) const;
+  void UsePixels(ProductCall& call) const;
   ProductCall WeightsCall(std::size_t layer, const Pass& pass, float* gradient);
   // The gradient by a layer's input, through the ReLU before it.
   std::vector<ProductCall> InputCalls(std::size_t layer, const Pass& pass);
@@ -111,7 +116,11 @@ class Torso {
   const float* InputOf(std::size_t layer, const Pass& pass) const;
 
   Options options_;
-  std::vector<Layer> layers_;                     // the hidden layer last
+  InputSpec input_;
+  std::vector<Layer> layers_;  // the hidden layer last
+  // The first layer's tables for pixels in planes: [batch, position], [tap] in (channel, row,
+  // column) order, and that order in the weights. Empty if the pictures do not suit.
+  DeviceBuffer<int> pixel_windows_, pixel_taps_, pixel_weights_;
   std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first
   std::vector<DeviceBuffer<float>> d_outputs_;    // [layer]: [batch, d_size]
   DeviceBuffer<float> workspace_;
