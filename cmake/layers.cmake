@@ -1,7 +1,7 @@
 # Flags shared by every target of ours, and uper_layer(): one library and one test program a layer.
 
 add_library(uper_flags INTERFACE)
-target_compile_options(uper_flags INTERFACE
+set(UPER_CXX_FLAGS
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
   -Wno-missing-field-initializers  # designated initialisers leave the rest at their defaults
   # A fused multiply-add that the compiler chooses would change results between instruction sets.
@@ -9,6 +9,10 @@ target_compile_options(uper_flags INTERFACE
   # Nobody reads errno or floating-point flags; results stay the same, loops become vectors.
   -fno-math-errno -fno-trapping-math
   $<$<BOOL:${UPER_WERROR}>:-Werror>)
+# nvcc warns by itself; what it hands on to the host compiler is half generated.
+set(UPER_CUDA_FLAGS $<$<BOOL:${UPER_WERROR}>:-Werror=all-warnings>)
+target_compile_options(uper_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:${UPER_CXX_FLAGS}>" "$<$<COMPILE_LANGUAGE:CUDA>:${UPER_CUDA_FLAGS}>")
 target_include_directories(uper_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
 if(UPER_SANITIZE)
   target_compile_options(uper_flags INTERFACE
@@ -36,14 +40,15 @@ function(uper_tests name target)
 endfunction()
 
 # uper_layer(<name> <folder> [DEPENDS <layers...>] [LIBRARIES <targets...>] [EXCLUDE <regex>]): all
-# .cc files below the folder but those that match the expression; files named *_test.cc become the
-# layer's test program, so no test can be forgotten.
+# .cc files below the folder but those in cuda/ and those that match the expression; files named
+# *_test.cc become the layer's test program, so no test can be forgotten.
 function(uper_layer name folder)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "EXCLUDE" "DEPENDS;LIBRARIES")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
   if(ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX ${ARG_EXCLUDE})
   endif()
+  list(FILTER sources EXCLUDE REGEX "/src/uper/[a-z]+/cuda/")
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
@@ -58,6 +63,21 @@ function(uper_layer name folder)
       ${ARG_LIBRARIES})
   endif()
   uper_tests(${name} uper_${name} ${tests})
+endfunction()
+
+# uper_add_cuda(<layer> <folder>): the folder's .cc and .cu files as a part of the layer, and its
+# tests as the program cuda_test, which skips them where there is no GPU. The CUDA runtime is linked
+# in, and it looks for the driver when it is first used: the program starts without either.
+function(uper_add_cuda layer folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc
+    ${PROJECT_SOURCE_DIR}/${folder}/*.cu)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  target_sources(uper_${layer} PRIVATE ${sources})
+  target_compile_definitions(uper_${layer} PRIVATE UPER_CUDA)
+  target_link_libraries(uper_${layer} PUBLIC CUDA::cudart_static)
+  uper_tests(cuda uper_${layer} ${tests})
 endfunction()
 
 # The agents' files of configs/ become part of the program.

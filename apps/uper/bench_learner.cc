@@ -1,15 +1,17 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/uper/bench_peers.h"
 #include "apps/uper/bench_timing.h"
 #include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
+#include "apps/uper/run_setup.h"
 #include "uper/base/random.h"
 #include "uper/base/thread_pool.h"
-#include "uper/nn/cpu/cpu_learner.h"
 #include "uper/nn/cpu/simd_info.h"
+#include "uper/nn/gpu.h"
 #include "uper/train/config_choices.h"
 #include "uper/train/make_learner.h"
 #include "uper/train/resolve_config.h"
@@ -20,6 +22,7 @@ namespace {
 constexpr int kMinAtarChannels = 4;  // breakout's
 constexpr double kSecondsPerMeasurement = 0.2;
 constexpr int kActsPerRepeat = 3;  // each after an update of its own
+constexpr int kManyActs = 16;      // environments that decide together
 
 // What the network is fed with; no environment is made.
 EnvironmentSpec ObservationsOf(const BenchLearnerOptions& options) {
@@ -41,9 +44,6 @@ RunConfig ConfigOf(const BenchLearnerOptions& options) {
                                {"--network", "environment.name", ObservationsOf(options).name},
                                {"--batch", "replay.batch_size", std::to_string(options.batch)},
                                {"--device", "device", options.device}}});
-  if (config.device == DeviceChoice::kCuda) {
-    throw Error(ErrorKind::kResources, "device 'cuda': this version runs on the CPU only");
-  }
   FillAutomaticKeys(config, 1);
   return config;
 }
@@ -83,9 +83,8 @@ class RandomBatch {
             .weights = weights_,
             .masks = masks_};
   }
-  // The first observation.
-  std::span<const std::byte> Observation() const {
-    return std::span(s_tm1_).first(s_tm1_.size() / a_tm1_.size());
+  std::span<const std::byte> Observations(int count) const {
+    return std::span(s_tm1_).first(s_tm1_.size() / a_tm1_.size() * count);
   }
 
  private:
@@ -96,9 +95,11 @@ class RandomBatch {
 };
 
 struct LearnerTimes {
-  Timing update;            // seconds
-  Timing act;               // one decision after another
-  Timing act_after_update;  // the parameters have just changed, as in training
+  Timing update;                          // seconds
+  Timing act;                             // one decision after another
+  Timing act_after_update;                // the parameters have just changed, as in training
+  std::optional<Timing> act_many;         // kManyActs decisions at once
+  std::optional<Timing> update_resident;  // the batch is in the GPU's memory already
 };
 
 Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
@@ -107,7 +108,7 @@ Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
   for (int i = 0; i < kActsPerRepeat * options.repeats; ++i) {
     learner.Update(batch.View());
     const auto start = std::chrono::steady_clock::now();
-    learner.ActionValues(batch.Observation(), 1, q);
+    learner.ActionValues(batch.Observations(1), 1, q);
     values.push_back(SecondsSince(start));
   }
   return Summary(std::move(values));
@@ -115,17 +116,29 @@ Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
 
 LearnerTimes MeasureLearner(const BenchLearnerOptions& options, const RunConfig& config,
                             const LearnerSpec& spec, ThreadPool& pool, const StopFlag& stop) {
-  CpuLearner learner(spec, pool);
-  InitializeLearner(config, learner);
+  const std::unique_ptr<Learner> learner = LearnerOn(DeviceOf(config), spec, pool);
+  InitializeLearner(config, *learner);
   const RandomBatch batch(config, spec, ObservationsOf(options));
-  std::vector<float> q(spec.network.actions);
+  std::vector<float> q(std::size_t{kManyActs} * spec.network.actions);
   const MeasureOptions measure{.repeats = options.repeats, .least_seconds = kSecondsPerMeasurement};
-  for (int i = 0; i < 3; ++i) learner.Update(batch.View());  // warms up
-  return {
-      .update = MeasureSeconds(measure, stop, [&](std::uint64_t) { learner.Update(batch.View()); }),
-      .act = MeasureSeconds(
-          measure, stop, [&](std::uint64_t) { learner.ActionValues(batch.Observation(), 1, q); }),
-      .act_after_update = MeasureActAfterUpdate(measure, learner, batch, q)};
+  const auto act = [&](int count) {
+    return MeasureSeconds(measure, stop, [&](std::uint64_t) {
+      learner->ActionValues(batch.Observations(count), count,
+                            std::span(q).first(std::size_t{1} * count * spec.network.actions));
+    });
+  };
+  for (int i = 0; i < 3; ++i) learner->Update(batch.View());  // warms up
+  LearnerTimes times{.update = MeasureSeconds(
+                         measure, stop, [&](std::uint64_t) { learner->Update(batch.View()); }),
+                     .act = act(1),
+                     .act_after_update = MeasureActAfterUpdate(
+                         measure, *learner, batch, std::span(q).first(spec.network.actions))};
+  if (spec.batch >= kManyActs) times.act_many = act(kManyActs);
+  if (auto* gpu = dynamic_cast<GpuLearner*>(learner.get())) {
+    times.update_resident =
+        MeasureSeconds(measure, stop, [&](std::uint64_t) { gpu->UpdateAgain(); });
+  }
+  return times;
 }
 
 // The same update for benchmarks/learner_peers.py.
@@ -164,19 +177,26 @@ nlohmann::ordered_json PeersJson(const nlohmann::json& peers, const Timing& upda
   return list;
 }
 
-void PrintTable(const BenchLearnerOptions& options, const LearnerTimes& times, int threads,
-                const nlohmann::ordered_json& peers) {
+void PrintTable(const BenchLearnerOptions& options, const LearnerTimes& times,
+                const std::string& device, const nlohmann::ordered_json& peers) {
   const auto text = [](const Timing& timing, double factor) {
     return fmt::format("{:.3f} [{:.3f}, {:.3f}]", timing.median * factor, timing.low * factor,
                        timing.high * factor);
   };
-  fmt::print("{} on {}, {} actions, batch {}, {} thread{}, {}; median [lowest, highest]\n",
-             options.agent, options.network, options.actions, options.batch, threads,
-             threads == 1 ? "" : "s", SimdTargetName());
+  fmt::print("{} on {}, {} actions, batch {}, {}; median [lowest, highest]\n", options.agent,
+             options.network, options.actions, options.batch, device);
   fmt::print("{:44} {:>28}\n", "one update, ms", text(times.update, 1e3));
+  if (times.update_resident) {
+    fmt::print("{:44} {:>28}\n", "one update, batch in GPU memory, ms",
+               text(*times.update_resident, 1e3));
+  }
   fmt::print("{:44} {:>28}\n", "one decision, us", text(times.act, 1e6));
   fmt::print("{:44} {:>28}\n", "first decision after an update, us",
              text(times.act_after_update, 1e6));
+  if (times.act_many) {
+    fmt::print("{:44} {:>28}\n", fmt::format("{} decisions at once, us", kManyActs),
+               text(*times.act_many, 1e6));
+  }
   for (const auto& peer : peers) {
     fmt::print("{:44} {:>28}  {:.1f} times ours (lowest: {:.1f})\n",
                fmt::format("{}, ms", peer.at("name").get<std::string>()),
@@ -193,32 +213,46 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
   const RunConfig config = ConfigOf(options);
   const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));
   const int threads = options.threads > 0 ? options.threads : AvailableCores();
+  const bool gpu = DeviceOf(config) == DeviceChoice::kCuda;
   LearnerTimes times;
   {
     ThreadPool pool(threads);  // gone before the peers run: they get the cores for themselves
     times = MeasureLearner(options, config, spec, pool, stop);
   }
-  const nlohmann::ordered_json peers = PeersJson(
-      RunPeers("learner_peers.py", PeerSettings(options, config, spec, threads)), times.update);
+  // The peers of a GPU are in benchmarks/gpu/.
+  const nlohmann::ordered_json peers =
+      gpu ? nlohmann::ordered_json::array()
+          : PeersJson(RunPeers("learner_peers.py", PeerSettings(options, config, spec, threads)),
+                      times.update);
   if (!options.json) {
-    PrintTable(options, times, threads, peers);
+    PrintTable(
+        options, times,
+        gpu ? FindGpu().name
+            : fmt::format("{} thread{}, {}", threads, threads == 1 ? "" : "s", SimdTargetName()),
+        peers);
     return kExitDone;
   }
-  const nlohmann::ordered_json json = {{"agent", options.agent},
-                                       {"network", options.network},
-                                       {"actions", options.actions},
-                                       {"members", spec.network.members},
-                                       {"outputs", spec.network.outputs},
-                                       {"batch", spec.batch},
-                                       {"threads", threads},
-                                       {"device", "cpu"},
-                                       {"instruction_set", SimdTargetName()},
-                                       {"update_ms", 1e3 * times.update.median},
-                                       {"update_ms_spread", SpreadJson(Scaled(times.update, 1e3))},
-                                       {"act_us", 1e6 * times.act.median},
-                                       {"act_us_spread", SpreadJson(Scaled(times.act, 1e6))},
-                                       {"act_after_update_us", 1e6 * times.act_after_update.median},
-                                       {"peers", peers}};
+  nlohmann::ordered_json json = {{"agent", options.agent},
+                                 {"network", options.network},
+                                 {"actions", options.actions},
+                                 {"members", spec.network.members},
+                                 {"outputs", spec.network.outputs},
+                                 {"batch", spec.batch},
+                                 {"threads", threads},
+                                 {"device", gpu ? "cuda" : "cpu"},
+                                 {"instruction_set", SimdTargetName()},
+                                 {"update_ms", 1e3 * times.update.median},
+                                 {"update_ms_spread", SpreadJson(Scaled(times.update, 1e3))},
+                                 {"act_us", 1e6 * times.act.median},
+                                 {"act_us_spread", SpreadJson(Scaled(times.act, 1e6))},
+                                 {"act_after_update_us", 1e6 * times.act_after_update.median},
+                                 {"peers", peers}};
+  if (times.act_many) json["act_16_us"] = 1e6 * times.act_many->median;
+  if (times.update_resident) {
+    json["gpu"] = FindGpu().name;
+    json["update_resident_ms"] = 1e3 * times.update_resident->median;
+    json["update_resident_ms_spread"] = SpreadJson(Scaled(*times.update_resident, 1e3));
+  }
   fmt::print("{}\n", json.dump());
   return kExitDone;
 }

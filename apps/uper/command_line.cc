@@ -139,7 +139,7 @@ void AddDumpStep(CLI::App& app, Command& chosen) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of parameters and data")->capture_default_str();
-  command->add_option("--device", options->device, "cpu")->capture_default_str();
+  command->add_option("--device", options->device, "cpu, cuda or auto")->capture_default_str();
   AddSettings(command, options->assignments, "key=value: any key of the configuration");
   command->add_option("--out", options->out, "The .npz file")->required();
   command->footer("Example: uper dump-step --agent qr-ens-uper --out step.npz");
@@ -275,7 +275,7 @@ void AddBenchLearner(CLI::App& bench, const StopFlag& stop, Command& chosen) {
   command->add_option("--repeats", options->repeats, "Measurements, for the spread")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_option("--device", options->device, "cpu")->capture_default_str();
+  command->add_option("--device", options->device, "cpu, cuda or auto")->capture_default_str();
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper bench learner --agent qr-ens-uper --network minatar");
   command->callback([options, &stop, &chosen] {

@@ -15,6 +15,7 @@
 #include "uper/envs/atari/rom_file.h"
 #include "uper/envs/registry.h"
 #include "uper/nn/cpu/simd_info.h"
+#include "uper/nn/gpu.h"
 #include "uper/train/agent_files.h"
 #include "uper/train/run_record.h"
 
@@ -60,6 +61,7 @@ struct Findings {
   std::size_t environments = 0;
   std::size_t roms = 0;                   // of the 57 games, in the set-up's folder
   std::vector<std::string> missing_roms;  // games without a right one
+  GpuInfo gpu;
 
   bool draws() const { return python && !python->at("matplotlib").is_null(); }
 };
@@ -88,7 +90,8 @@ Findings Examine() {
           .python = AskPython(),
           .environments = EnvironmentNames().size(),
           .roms = atari::kGames.size() - missing_roms.size(),
-          .missing_roms = missing_roms};
+          .missing_roms = missing_roms,
+          .gpu = FindGpu()};
 }
 
 std::vector<std::string> WhatWorks(const Findings& found) {
@@ -96,12 +99,14 @@ std::vector<std::string> WhatWorks(const Findings& found) {
       fmt::format("training, evaluating and playing {} built-in environments with {} agents",
                   found.environments, AgentNames().size()),
       "benchmarks and the figures' data and claims"};
+  if (found.gpu.usable) works.emplace_back("training on the GPU");
   if (found.draws()) works.emplace_back("pictures of figures and training curves");
   return works;
 }
 
 std::vector<std::string> WhatDoesNot(const Findings& found) {
-  std::vector<std::string> missing = {"training on a GPU: this build runs on the CPU only"};
+  std::vector<std::string> missing;
+  if (!found.gpu.usable) missing.push_back("training on a GPU: " + found.gpu.why_not);
   if (!atari::EmulatorAvailable()) {
     missing.push_back("Atari games: the emulator is " + atari::EmulatorDescription());
   } else if (!found.missing_roms.empty()) {
@@ -161,7 +166,8 @@ void PrintText(const Findings& found) {
            "{}, {} available, {}", Gibibytes(memory.total_bytes), Gibibytes(memory.available_bytes),
            memory.limit_bytes ? "limited to " + Gibibytes(*memory.limit_bytes) : "no limit set"));
   line("disk", Gibibytes(found.disk_free_bytes) + " free in the current folder");
-  line("GPU", "not used: this build runs on the CPU only");
+  line("GPU", found.gpu.usable ? found.gpu.name + ", " + Gibibytes(found.gpu.memory_bytes)
+                               : "none: " + found.gpu.why_not);
   line("Python", PythonText(found));
   line("environments", fmt::format("{} built in (`uper list envs`)", found.environments));
   line("Atari", AtariText(found));
@@ -192,6 +198,9 @@ nlohmann::ordered_json Describe(const Findings& found) {
                                  {"works", WhatWorks(found)},
                                  {"does_not_work", WhatDoesNot(found)}};
   if (found.memory.limit_bytes) json["memory_limit_bytes"] = *found.memory.limit_bytes;
+  if (found.gpu.usable) {
+    json["gpu"] = {{"name", found.gpu.name}, {"memory_bytes", found.gpu.memory_bytes}};
+  }
   if (found.python) {
     json["python"] = *found.python;
     json["python"]["program"] = PythonProgram().string();

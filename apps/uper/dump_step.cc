@@ -9,7 +9,6 @@
 #include "uper/base/npz_writer.h"
 #include "uper/base/random.h"
 #include "uper/core/priority.h"
-#include "uper/nn/cpu/cpu_learner.h"
 #include "uper/train/make_learner.h"
 #include "uper/train/resolve_config.h"
 
@@ -46,9 +45,6 @@ RunConfig ConfigOf(const DumpStepOptions& options) {
   config.replay.batch_size = options.batch;
   if (options.members > 0) config.network.members = options.members;
   if (options.outputs > 0) SetOutputs(config, options.outputs);
-  if (config.device == DeviceChoice::kCuda) {
-    throw Error(ErrorKind::kResources, "device 'cuda': this version runs on the CPU only");
-  }
   return config;
 }
 
@@ -275,7 +271,8 @@ int DumpStep(const DumpStepOptions& options) {
   const EnvironmentSpec input = InputOf(options);
   const LearnerSpec spec = LearnerSpecFrom(config, input);
   ThreadPool pool(ThreadsOf(config));
-  CpuLearner learner(spec, pool);
+  const std::unique_ptr<Learner> made = LearnerOn(DeviceOf(config), spec, pool);
+  Learner& learner = *made;
   Initialize(config, options.seed, learner);
   const Transitions data =
       RandomTransitions(spec, config, static_cast<int>(input.element_max),

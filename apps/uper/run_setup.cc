@@ -6,6 +6,7 @@
 #include "uper/base/parallel.h"
 #include "uper/envs/registry.h"
 #include "uper/nn/cpu/cpu_learner.h"
+#include "uper/nn/gpu.h"
 #include "uper/train/checkpoint_store.h"
 #include "uper/train/make_experience.h"
 #include "uper/train/make_learner.h"
@@ -25,16 +26,23 @@ std::unique_ptr<Environment> EnvironmentOf(const RunConfig& config, std::uint64_
                          static_cast<std::uint64_t>(config.seed), index);
 }
 
-void CheckDevice(const RunConfig& config) {
-  if (config.device != DeviceChoice::kCuda) return;
+DeviceChoice DeviceOf(const RunConfig& config) {
+  if (config.device == DeviceChoice::kCpu) return DeviceChoice::kCpu;
+  const GpuInfo gpu = FindGpu();
+  if (gpu.usable) return DeviceChoice::kCuda;
+  if (config.device == DeviceChoice::kAuto) return DeviceChoice::kCpu;
   throw Error(ErrorKind::kResources,
-              "device 'cuda': this version runs on the CPU only; use --device cpu or auto");
+              "device 'cuda': " + gpu.why_not + "; --device cpu or auto runs on the CPU");
+}
+
+std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool) {
+  if (device == DeviceChoice::kCuda) return MakeGpuLearner(spec);
+  return std::make_unique<CpuLearner>(spec, pool);
 }
 
 std::unique_ptr<Learner> LearnerOf(const RunConfig& config, ThreadPool& pool) {
-  CheckDevice(config);
-  const LearnerSpec spec = LearnerSpecFrom(config, EnvironmentOf(config, 0)->spec());
-  return std::make_unique<CpuLearner>(spec, pool);
+  return LearnerOn(DeviceOf(config), LearnerSpecFrom(config, EnvironmentOf(config, 0)->spec()),
+                   pool);
 }
 
 TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool) try {

@@ -22,11 +22,14 @@ int ThreadsOf(const RunConfig& config);
 // Raw frames of one step of the agent.
 int FramesPerStepOf(const RunConfig& config);
 
-// Throws Error(kResources) if the device that was asked for is not there.
-void CheckDevice(const RunConfig& config);
+// What `device` of a configuration means on this machine, kCpu or kCuda. Throws Error(kResources)
+// if the GPU that was asked for cannot be used.
+DeviceChoice DeviceOf(const RunConfig& config);
+// Not initialised. The pool must outlive it.
+std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool);
 
 std::unique_ptr<Environment> EnvironmentOf(const RunConfig& config, std::uint64_t index);
-// Not initialised. The pool must outlive it.
+// As LearnerOn(), for the configuration's device, network and environment.
 std::unique_ptr<Learner> LearnerOf(const RunConfig& config, ThreadPool& pool);
 // Throws Error(kResources) if the memory cannot be had.
 TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool);

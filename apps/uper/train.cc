@@ -12,6 +12,7 @@
 #include "apps/uper/version.h"
 #include "uper/base/atomic_file.h"
 #include "uper/nn/cpu/simd_info.h"
+#include "uper/nn/gpu.h"
 #include "uper/train/config_io.h"
 #include "uper/train/resolve_config.h"
 #include "uper/train/run_lock.h"
@@ -52,6 +53,7 @@ void WriteRunStart(const RunFolder& folder, const RunConfig& config,
                    .machine = DescribeMachine(),
                    .start_time = UtcTime(static_cast<std::int64_t>(std::time(nullptr)))};
   record.machine.instruction_path = SimdTargetName();
+  if (DeviceOf(config) == DeviceChoice::kCuda) record.machine.gpu = FindGpu().name;
   WriteRunRecord(folder.run_json(), record);
   WriteFileAtomically(folder.config(), DumpToml(config));  // last: it makes the folder a run
 }
@@ -116,7 +118,7 @@ int Train(const TrainOptions& options, const StopFlag& stop) {
   RunConfig config = ResolveConfig(InputsFrom(options));
   FillAutomaticKeys(config, FramesPerStepOf(config));
   // What cannot work is found out before anything is written.
-  CheckDevice(config);
+  const DeviceChoice device = DeviceOf(config);
   EnvironmentOf(config, 0);
   const RunFolder folder(options.folder.empty() ? DefaultFolder(config) : options.folder);
   CreateWritableFolder(folder.path());
@@ -138,6 +140,9 @@ int Train(const TrainOptions& options, const StopFlag& stop) {
   TrainDisplay display;
   display.Warn("the run " + DescribePlan(PlanOf(config), ResourcesFor(folder)));
   ThreadPool pool(ThreadsOf(config));
+  if (config.device == DeviceChoice::kAuto && device == DeviceChoice::kCpu && FindGpu().built) {
+    display.Warn("training on the CPU: " + FindGpu().why_not);
+  }
   Trainer trainer(config, folder, PartsOf(config, pool),
                   {.progress = [&](const TrainingProgress& progress) { display.Show(progress); },
                    .warn = [&](const std::string& message) { display.Warn(message); }});

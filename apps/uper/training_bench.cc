@@ -18,7 +18,7 @@ std::vector<std::string> DevicesHere() {
   RunConfig config;
   config.device = DeviceChoice::kCuda;
   try {
-    CheckDevice(config);
+    DeviceOf(config);
     devices.emplace_back("cuda");
   } catch (const Error&) {  // there is none
   }

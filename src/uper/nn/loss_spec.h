@@ -31,6 +31,9 @@ enum class TdPriority {
   kLoss,          // mean over members of the loss (cross-entropy clipped at 100)
 };
 
+// Rainbow's bound on a cross-entropy used as a priority.
+inline constexpr double kLargestLossPriority = 100;
+
 // How E and A come out of categorical members (core/categorical.h).
 enum class CategoricalUncertainty { kQuantiles, kTotalVariance, kProducts };
 

@@ -24,8 +24,11 @@ void ListRun(RunConfig& c, ConfigFieldList& list) {
   list.Add("overlap_updates", c.overlap_updates,
            "Learn while the next step is played. Results do not depend on it.")
       .on_resume = OnResume::kFree;
-  list.Add("device", c.device, "Where the network runs; auto: a GPU if there is one.").automatic =
-      "\"auto\"";
+  ConfigField& device =
+      list.Add("device", c.device,
+               "Where the network runs; auto: a GPU if there is one. Results differ by rounding.");
+  device.automatic = "\"auto\"";
+  device.on_resume = OnResume::kFree;
   list.Add("checkpoint_every_frames", c.checkpoint_every_frames, AtLeast(1),
            "Frames between two checkpoints. Results do not depend on it.")
       .on_resume = OnResume::kFree;

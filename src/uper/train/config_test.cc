@@ -286,8 +286,15 @@ TEST(ConfigTest, AutomaticKeysTakeTheStoredChoiceOnResume) {
   RunConfig requested;  // device and torso are left to be chosen
   requested.replay.importance_exponent_end_transitions = 0;
   EXPECT_TRUE(DifferingKeys(ContinuedConfig(stored, requested), stored).empty());
+  requested.network.torso = TorsoPreset::kMlp;
+  EXPECT_TRUE(Catch([&] { ContinuedConfig(stored, requested); }).Says("network.torso"));
+}
+
+TEST(ConfigTest, ARunMayMoveToAnotherDevice) {
+  RunConfig stored, requested;
+  stored.device = DeviceChoice::kCpu;
   requested.device = DeviceChoice::kCuda;
-  EXPECT_TRUE(Catch([&] { ContinuedConfig(stored, requested); }).Says("device"));
+  EXPECT_EQ(ContinuedConfig(stored, requested).device, DeviceChoice::kCuda);
 }
 
 TEST(ConfigTest, EnvironmentOptionsAreListedCompletely) {

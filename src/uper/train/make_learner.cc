@@ -110,8 +110,8 @@ void InitializeParameters(const NetworkConfig& config, const Learner& learner, R
 void InitializeLearner(const RunConfig& config, Learner& learner) {
   RandomStream stream(static_cast<std::uint64_t>(config.seed), "initialisation");
   InitializeParameters(config.network, learner, stream, learner.State().online);
-  learner.CopyTarget();
   learner.SetUpdated(0);
+  learner.CopyTarget();
 }
 
 }  // namespace uper

@@ -261,7 +261,7 @@ void Trainer::LearnOnce() {
   window_.effective_sample_size.Add(EffectiveSampleSize(batch_.weights));
   WritePriorities(output);
   const std::int64_t period = config_.agent.target_period_updates;
-  if (period > 0 && parts_.learner->State().updates % period == 0) parts_.learner->CopyTarget();
+  if (period > 0 && parts_.learner->updates() % period == 0) parts_.learner->CopyTarget();
 }
 
 void Trainer::WritePriorities(const LearnerOutput& output) {

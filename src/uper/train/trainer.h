@@ -72,7 +72,7 @@ class Trainer {
   bool Run(const StopFlag& stop);
 
   std::int64_t frames() const { return frames_; }
-  std::int64_t updates() { return parts_.learner->State().updates; }
+  std::int64_t updates() { return parts_.learner->updates(); }
   std::optional<double> final_eval_return() const { return final_eval_return_; }
   std::optional<double> best_eval_return() const { return best_eval_return_; }
   double wall_seconds() const { return former_wall_seconds_ + SessionSeconds(); }

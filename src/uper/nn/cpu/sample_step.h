@@ -13,9 +13,6 @@ namespace uper {
 // Loss, gradient and statistics of one sample, from what the networks put out for it. Everything
 // that distinguishes the agents' losses is here; networks only multiply matrices.
 
-// Rainbow's bound on a cross-entropy used as a priority.
-inline constexpr double kLargestLossPriority = 100;
-
 // Outputs are [member, output].
 struct SampleInputs {
   std::span<const float> online;  // theta(s_tm1, a_tm1)

@@ -1,0 +1,161 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "uper/nn/cuda/device_buffer.h"
+#include "uper/nn/cuda/graph.h"
+#include "uper/nn/cuda/head_kernels.h"
+#include "uper/nn/cuda/optimizer_kernels.h"
+#include "uper/nn/cuda/sample_kernels.h"
+#include "uper/nn/cuda/torso.h"
+#include "uper/nn/float_buffer.h"
+#include "uper/nn/gpu.h"
+
+namespace uper {
+
+// Averages of a head, in the GPU's memory.
+struct CudaHeadTables {
+  explicit CudaHeadTables(const NetworkSpec& spec);
+  HeadTablePointers pointers();
+
+  DeviceBuffer<float> member_weights, member_bias, mean_weights, mean_bias;
+};
+
+// Everything that an update changes. There are two: an update reads one and writes the other.
+struct ParameterSet {
+  ParameterSet(const NetworkSpec& spec, std::size_t size);
+  ParameterBlock block(std::size_t offset);
+
+  DeviceBuffer<float> online, first_moment, second_moment;
+  CudaHeadTables tables;  // of online
+};
+
+// Where the parts of a batch lie in one block of memory, which is copied to the GPU at once.
+struct BatchLayout {
+  explicit BatchLayout(const LearnerSpec& spec);
+
+  std::size_t observation_bytes;  // of all s_tm1; s_t follows
+  std::size_t masks, a_tm1, r_t, discount_t, weights;
+  std::size_t size;
+};
+
+// The learner on the GPU, in plain fp32. One update is one graph: forward passes, targets, losses,
+// backward pass, norm, optimiser and statistics, without a word from the host and without
+// allocation. All sums have a fixed order. The stored gradient covers everything but the head's
+// weights, whose gradient only ever exists in registers, unless gradient() asks for it. The head's
+// optimiser, which memory limits, runs beside the torso's backward pass, which arithmetic limits:
+// hence the two sets of parameters.
+class CudaLearner final : public GpuLearner {
+ public:
+  // Parameters start as zeros. Throws Error(kResources) when the GPU's memory does not suffice.
+  explicit CudaLearner(const LearnerSpec& spec);
+  ~CudaLearner() override;
+
+  const LearnerSpec& spec() const override { return spec_; }
+  const ParameterLayout& layout() const override { return layout_; }
+  LearnerOutput Update(const LearnerBatch& batch) override;
+  void BeginUpdate(const LearnerBatch& batch) override;
+  LearnerOutput FinishUpdate() override;
+  LearnerOutput UpdateAgain() override;
+  std::span<const float> gradient() override;
+  void ActionValues(std::span<const std::byte> observations, int count,
+                    std::span<float> q) override;
+  void CopyTarget() override;
+  LearnerState State() override;
+  void SetUpdated(std::int64_t updates) override;
+  std::int64_t updates() override { return updates_; }
+
+ private:
+  // Activations of the passes of an update.
+  enum Slot { kOnline, kTarget, kNext, kSlots };
+
+  void CheckBatch(const LearnerBatch& batch) const;
+  void Stage(const LearnerBatch& batch);
+  // What the graphs consist of.
+  // `from` and `to`: the set that is read and the other one, which is written.
+  void EnqueueUpdate(ParameterSet& from, ParameterSet& to);
+  void EnqueueForward(ParameterSet& from);
+  void EnqueueTargetActions(ParameterSet& from);
+  void EnqueueSelections(ParameterSet& from);
+  void EnqueueStatistics(const SampleCall& samples);
+  void EnqueueBackward(ParameterSet& from, ParameterSet& to);
+  void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream);
+  void EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to);
+  void EnqueueActing(ParameterSet& set, int count);
+  void EnqueueActionValues(ParameterSet& set, int count);
+  void EnqueueTables(const float* parameters, CudaHeadTables& tables);
+  void LaunchUpdate();
+
+  ParameterSet& current() { return sets_[current_]; }
+  Torso::Pass PassOf(Slot slot, ParameterSet& set);
+  SampleCall Samples(ParameterSet& from);
+  HeadGradient HeadGradientOf() const;
+  StoredGradient HiddenGradient() const;
+  StoredGradient OtherGradient() const;
+  HeadMeans MeansOf(const float* hidden, CudaHeadTables& tables, int batch);
+  template <typename T>
+  const T* Staged(std::size_t offset) const {
+    return reinterpret_cast<const T*>(batch_.data() + offset);
+  }
+
+  const LearnerSpec spec_;
+  const ParameterLayout layout_;
+  const HeadShape head_;
+  const OptimizerRules rules_;
+  const std::size_t hidden_w_, head_w_, head_b_;  // offsets
+  Stream main_, side_;
+  Stream third_{Stream::kPatient}, ahead_{Stream::kPatient};
+  Event fork_, join_, begin_done_, ahead_fork_, ahead_done_, squares_done_, step_done_, third_done_;
+  Torso torso_, acting_torso_;
+
+  // The state.
+  std::array<ParameterSet, 2> sets_;
+  int current_ = 0;  // the set to read
+  DeviceBuffer<float> target_;
+  CudaHeadTables target_tables_;
+  DeviceBuffer<StepState> step_;
+  std::int64_t updates_ = 0;
+
+  // Copies on the host, made when State() is first called.
+  FloatBuffer host_online_, host_target_, host_first_moment_, host_second_moment_;
+  bool host_fresh_ = false;
+
+  // Of the update under way.
+  const BatchLayout batch_layout_;
+  PinnedBuffer<std::byte> host_batch_;
+  DeviceBuffer<std::byte> batch_;
+  DeviceBuffer<float> observations_;             // [s_tm1 and s_t, batch, observation]
+  std::vector<Torso::Activations> activations_;  // [slot]
+  mutable DeviceBuffer<float> gradient_;
+  DeviceBuffer<float> member_values_;                // [batch, member, action]
+  DeviceBuffer<int> target_actions_;                 // [batch, member]
+  DeviceBuffer<float> online_parts_, target_parts_;  // [part, batch, member, output]
+  DeviceBuffer<float> all_parts_;  // [part, batch, action, member, output]; categorical heads only
+  DeviceBuffer<float> online_outputs_, target_outputs_, d_outputs_;  // [batch, member, output]
+  DeviceBuffer<MemberFindings> members_;
+  DeviceBuffer<float> hidden_parts_;  // [member, batch, hidden unit]
+  DeviceBuffer<double> squares_;
+  DeviceBuffer<float> quantiles_;  // of categorical heads
+  DeviceBuffer<double> td_errors_;
+  DeviceBuffer<Uncertainty> uncertainty_;
+  PinnedBuffer<StepState> host_step_;
+  PinnedBuffer<double> host_td_errors_;
+  PinnedBuffer<Uncertainty> host_uncertainty_;
+  std::array<Graph, 2> update_graphs_;  // [current_]
+  bool begun_ = false;
+  mutable FloatBuffer host_gradient_;
+
+  // Of acting.
+  PinnedBuffer<std::byte> host_observations_;
+  DeviceBuffer<std::byte> acting_bytes_;
+  DeviceBuffer<float> acting_observations_;
+  Torso::Activations acting_activations_;
+  DeviceBuffer<float> acting_values_;  // [batch, member, action] of categorical heads
+  DeviceBuffer<float> q_;
+  PinnedBuffer<float> host_q_;
+  std::array<std::vector<Graph>, 2> acting_graphs_;  // [current_][count]; made when first needed
+};
+
+}  // namespace uper

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <utility>
+
+#include "uper/nn/cuda/cuda_error.h"
+
+namespace uper {
+
+// Handles of the CUDA runtime that free themselves.
+
+class Stream {
+ public:
+  // Blocks of urgent kernels go before those of patient ones.
+  enum Priority { kUrgent, kPatient };
+
+  explicit Stream(Priority priority = kUrgent) {
+    int least = 0;
+    int greatest = 0;
+    CheckCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream priorities");
+    CheckCuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
+                                           priority == kUrgent ? greatest : least),
+              "cudaStreamCreate");
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() { cudaStreamDestroy(stream_); }
+
+  operator cudaStream_t() const { return stream_; }  // NOLINT: a handle
+  void Synchronize() const { CheckCuda(cudaStreamSynchronize(stream_), "waiting for the GPU"); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  Event() {
+    CheckCuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+  }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() { cudaEventDestroy(event_); }
+
+  operator cudaEvent_t() const { return event_; }  // NOLINT: a handle
+
+  // What is enqueued on `after` from now on waits for what is on `before`.
+  void Order(cudaStream_t before, cudaStream_t after) const {
+    CheckCuda(cudaEventRecord(event_, before), "cudaEventRecord");
+    CheckCuda(cudaStreamWaitEvent(after, event_), "cudaStreamWaitEvent");
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+// A sequence of kernels and copies that is recorded once and enqueued with one call.
+class Graph {
+ public:
+  Graph() = default;
+  // Records what `enqueue` puts on the stream, and on streams that it forks from it and joins.
+  template <typename Enqueue>
+  Graph(cudaStream_t stream, const Enqueue& enqueue) {
+    CheckCuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "recording a graph");
+    cudaGraph_t graph = nullptr;
+    try {
+      enqueue();
+    } catch (...) {
+      cudaStreamEndCapture(stream, &graph);
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      throw;
+    }
+    CheckCuda(cudaStreamEndCapture(stream, &graph), "recording a graph");
+    const cudaError_t status = cudaGraphInstantiate(&graph_, graph, 0);
+    cudaGraphDestroy(graph);
+    CheckCuda(status, "cudaGraphInstantiate");
+  }
+  Graph(Graph&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
+  Graph& operator=(Graph&& other) noexcept {
+    std::swap(graph_, other.graph_);
+    return *this;
+  }
+  ~Graph() {
+    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  }
+
+  explicit operator bool() const { return graph_ != nullptr; }
+  void Launch(cudaStream_t stream) const {
+    CheckCuda(cudaGraphLaunch(graph_, stream), "starting a graph");
+  }
+
+ private:
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+}  // namespace uper

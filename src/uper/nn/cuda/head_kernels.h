@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "uper/core/host_device.h"
+#include "uper/nn/network_spec.h"
+
+namespace uper {
+
+// The linear head on the GPU (formula and layouts: nn/cpu/head.h). Every function enqueues one
+// kernel. Only the blocks of asked-for actions are read. Sums have a fixed order.
+
+struct HeadShape {
+  int actions = 1;
+  int members = 1;
+  int hidden = 1;  // of one member
+  int outputs = 1;
+  bool separate_hidden = false;
+  bool shared_bias = false;
+
+  UPER_HOST_DEVICE int hidden_total() const { return separate_hidden ? members * hidden : hidden; }
+};
+HeadShape HeadShapeOf(const NetworkSpec& spec);
+
+// Averages of a head, as HeadTables of the CPU.
+struct HeadTablePointers {
+  float* member_weights = nullptr;  // [member, hidden unit, action]
+  float* member_bias = nullptr;     // [member, action]
+  float* mean_weights = nullptr;    // [hidden unit (of all members, if separate), action]
+  float* mean_bias = nullptr;       // [action]
+};
+
+// The hidden units are cut into so many parts whose sums the reader adds up (SumOfParts).
+inline constexpr int kHeadParts = 4;
+
+// Outputs of one action a (sample, member), or of all actions; without the bias.
+struct HeadSelection {
+  const float* w = nullptr;
+  const float* hidden = nullptr;  // [batch, hidden_total]
+  // The action of (b, k) is actions[b * sample_stride + k * member_stride]; null: all actions.
+  const int* actions = nullptr;
+  int sample_stride = 0;
+  int member_stride = 0;
+  float* parts = nullptr;  // [part, batch, (action,) member, output]
+};
+inline constexpr int kMaxSelections = 2;
+void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection* selections, int count,
+                  cudaStream_t stream);
+
+// values [batch, member, action] = bias + hidden x table of each member. chosen [batch, member]
+// gets the greedy actions if not null. `members` and `hidden` may describe the mean table: one
+// member over all hidden units.
+struct HeadMeans {
+  int batch = 1;
+  int members = 1;
+  int hidden = 1;
+  int actions = 1;
+  const float* units = nullptr;  // [batch, unit_stride]; member k reads from k * member_step on
+  int unit_stride = 0;
+  int member_step = 0;
+  const float* weights = nullptr;  // [member, hidden, action]
+  const float* bias = nullptr;     // [member, action]
+  float* values = nullptr;
+  int* chosen = nullptr;
+};
+void LaunchMeans(const HeadMeans& means, cudaStream_t stream);
+
+// values [batch, member, action]: the expected atom of each member's distribution, from the parts
+// of all actions' outputs.
+struct AtomValues {
+  int batch = 1;
+  const float* parts = nullptr;
+  const float* bias = nullptr;
+  double low = 0;
+  double spacing = 0;
+  float* values = nullptr;
+};
+void LaunchAtomValues(const HeadShape& shape, const AtomValues& call, cudaStream_t stream);
+
+// chosen [batch, member] from values [batch, member, action]: each member's own greedy action, or
+// that of the sum over members for all.
+void LaunchChoose(const HeadShape& shape, int batch, bool ensemble, const float* values,
+                  int* chosen, cudaStream_t stream);
+// q [batch, action]: mean over members of values [batch, member, action].
+void LaunchMemberMean(const HeadShape& shape, int batch, const float* values, float* q,
+                      cudaStream_t stream);
+
+// What the head's gradient is made of: d_out [batch, member, output] is the derivative by the taken
+// actions' outputs, 0 for members that do not learn (bit k of masks[b] is 0).
+struct HeadGradient {
+  int batch = 1;
+  const int* actions = nullptr;  // [batch]
+  const std::uint64_t* masks = nullptr;
+  const float* hidden = nullptr;
+  const float* d_out = nullptr;
+};
+// parts [member, batch, hidden]: each member's share of the hidden layer's gradient.
+void LaunchBackwardHidden(const HeadShape& shape, const HeadGradient& gradient, const float* w,
+                          float* parts, cudaStream_t stream);
+// d_hidden [batch, hidden_total], through the hidden layer's ReLU.
+void LaunchSumHidden(const HeadShape& shape, const HeadGradient& gradient, const float* parts,
+                     float* d_hidden, cudaStream_t stream);
+// The gradient of the bias [action, member, output], or of the one shared number.
+void LaunchBackwardBias(const HeadShape& shape, const HeadGradient& gradient, float* d_bias,
+                        cudaStream_t stream);
+// squares [member]: sums over the squared gradient of the weights without forming it. The gradient
+// of one block is a sum of outer products, so its squared norm is
+//   sum over samples s, t of (hidden_s . hidden_t) (d_out_s . d_out_t).
+void LaunchHeadSquares(const HeadShape& shape, const HeadGradient& gradient, double* squares,
+                       cudaStream_t stream);
+// The gradient itself [action, member, hidden, output].
+void LaunchHeadWeights(const HeadShape& shape, const HeadGradient& gradient, float* dw,
+                       cudaStream_t stream);
+
+// Averages from the head's weights and bias.
+void LaunchTables(const HeadShape& shape, const float* w, const float* bias,
+                  const HeadTablePointers& tables, cudaStream_t stream);
+// The averages of the bias alone.
+void LaunchBiasTables(const HeadShape& shape, const float* bias, const HeadTablePointers& tables,
+                      cudaStream_t stream);
+
+}  // namespace uper

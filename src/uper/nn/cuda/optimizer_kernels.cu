@@ -1,0 +1,310 @@
+#include <algorithm>
+
+#include "uper/nn/cuda/cuda_error.h"
+#include "uper/nn/cuda/optimizer_kernels.h"
+#include "uper/nn/cuda/reductions.cuh"
+
+namespace uper {
+namespace {
+
+constexpr int kThreads = 256;
+
+__global__ void __launch_bounds__(kThreads)
+    SquaresKernel(const __grid_constant__ StoredGradient stored, double* squares) {
+  __shared__ double scratch[kWarpSize];
+  double sum = 0;
+  for (int range = 0; range < kGradientRanges; ++range) {
+    const std::size_t end = stored.ranges[range].end;
+#pragma unroll 4
+    for (std::size_t i = stored.ranges[range].begin + blockIdx.x * kThreads + threadIdx.x; i < end;
+         i += std::size_t{kSquareBlocks} * kThreads) {
+      const double g = static_cast<double>(stored.gradient[i]);
+      sum += g * g;
+    }
+  }
+  sum = BlockSum(sum, scratch);
+  if (threadIdx.x == 0) squares[blockIdx.x] = sum;
+}
+
+// One block.
+__global__ void __launch_bounds__(kThreads)
+    FinishStepKernel(const __grid_constant__ FinishStep call) {
+  __shared__ double scratch[kWarpSize];
+  double squares = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < call.square_count; i += kThreads) {
+    squares += call.squares[i];
+  }
+  squares = BlockSum(squares, scratch);
+  double loss = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < call.member_count; i += kThreads) {
+    loss += call.members[i].share;
+  }
+  loss = BlockSum(loss, scratch);
+  if (threadIdx.x > 0) return;
+  const OptimizerRules& rules = call.rules;
+  StepState& state = *call.state;
+  const double norm = sqrt(squares);
+  state.loss = loss;
+  state.gradient_norm = norm;
+  state.finite = isfinite(loss) && isfinite(norm) ? 1 : 0;
+  if (state.finite == 0) return;
+  const bool clipped = rules.max_global_norm > 0 && norm >= rules.max_global_norm;
+  state.gradient_scale = clipped ? static_cast<float>(rules.max_global_norm / norm) : 1.0F;
+  ++state.updates;
+}
+
+__global__ void BeginStepKernel(OptimizerRules rules, StepState* state) {
+  state->rate = static_cast<float>(rules.learning_rate);
+  if (!rules.adam) return;
+  const double t = static_cast<double>(state->updates + 1);
+  state->rate = static_cast<float>(rules.learning_rate / (1 - pow(rules.decay1, t)));
+  state->root_scale = static_cast<float>(1 / sqrt(1 - pow(rules.decay2, t)));
+}
+
+__device__ bool IsDue(StepKind kind, const StepState& state) {
+  switch (kind) {
+    case StepKind::kAhead:
+      return true;
+    case StepKind::kAgain:
+      return state.finite != 0 && state.gradient_scale < 1;
+    case StepKind::kPlain:
+      return state.finite != 0;
+  }
+  return false;
+}
+
+// The constants in the precision that the loops use.
+struct Constants {
+  float decay1, other1, decay2, other2, epsilon;
+  float gradient_scale, rate, root_scale;
+  bool inside_root;
+};
+__device__ Constants ConstantsOf(const OptimizerRules& rules, StepKind kind,
+                                 const StepState& state) {
+  return {.decay1 = static_cast<float>(rules.decay1),
+          .other1 = static_cast<float>(1 - rules.decay1),
+          .decay2 = static_cast<float>(rules.decay2),
+          .other2 = static_cast<float>(1 - rules.decay2),
+          .epsilon = static_cast<float>(rules.epsilon),
+          .gradient_scale = kind == StepKind::kAhead ? 1.0F : state.gradient_scale,
+          .rate = state.rate,
+          .root_scale = state.root_scale,
+          .inside_root = rules.inside_root};
+}
+
+// One parameter; g is already scaled.
+template <bool kAdam>
+__device__ void Step(const Constants& c, float g, float& p, float& m, float& v) {
+  m = fmaf(c.decay1, m, c.other1 * g);
+  v = fmaf(c.decay2, v, c.other2 * (g * g));
+  if (kAdam) {
+    p -= c.rate * m / fmaf(sqrtf(v), c.root_scale, c.epsilon);
+  } else {
+    const float variance = fmaxf(0.0F, fmaf(-m, m, v));
+    const float divisor = c.inside_root ? sqrtf(variance + c.epsilon) : sqrtf(variance) + c.epsilon;
+    p -= c.rate * g / divisor;
+  }
+}
+
+template <bool kAdam>
+__global__ void __launch_bounds__(kThreads)
+    OptimizerKernel(OptimizerRules rules, StepKind kind,
+                    const __grid_constant__ StoredGradient stored, ParameterStep block,
+                    const StepState* state) {
+  if (!IsDue(kind, *state)) return;
+  const Constants c = ConstantsOf(rules, kind, *state);
+  for (int range = 0; range < kGradientRanges; ++range) {
+    const std::size_t end = stored.ranges[range].end;
+    for (std::size_t i = stored.ranges[range].begin + blockIdx.x * kThreads + threadIdx.x; i < end;
+         i += static_cast<std::size_t>(gridDim.x) * kThreads) {
+      float p = block.from.p[i];
+      float m = block.from.m[i];
+      float v = block.from.v[i];
+      Step<kAdam>(c, stored.gradient[i] * c.gradient_scale, p, m, v);
+      block.to.p[i] = p;
+      block.to.m[i] = m;
+      block.to.v[i] = v;
+    }
+  }
+}
+
+constexpr int kHeadThreads = 512;
+constexpr int kUnroll = 7;  // vectors of a row in flight: 201 outputs are one round
+
+// What StepHeadRow() works on beside its row.
+struct HeadRows {
+  HeadShape shape;
+  HeadGradient gradient;
+  const int* actions;          // [batch], in shared memory
+  const std::uint64_t* masks;  // likewise
+};
+
+// The gradient of row (action, k, unit) at outputs first, first + 32, ...: samples in ascending
+// order, the whole warp at once.
+__device__ void HeadRowGradient(const HeadRows& rows, int action, int k, int unit, int first,
+                                float (&g)[kUnroll]) {
+  const HeadShape& s = rows.shape;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  for (int group = 0; group < rows.gradient.batch; group += kWarpSize) {
+    const int mine = group + lane;
+    const bool learns = mine < rows.gradient.batch && rows.actions[mine] == action &&
+                        (rows.masks[mine] >> k & 1) != 0;
+    for (unsigned left = __ballot_sync(kAllLanes, learns); left != 0; left &= left - 1) {
+      const std::ptrdiff_t b = group + __ffs(static_cast<int>(left)) - 1;
+      const float value = __ldg(rows.gradient.hidden + b * s.hidden_total() +
+                                (s.separate_hidden ? k * s.hidden : 0) + unit);
+      const float* d_out = rows.gradient.d_out + (b * s.members + k) * s.outputs;
+#pragma unroll
+      for (int i = 0; i < kUnroll; ++i) {
+        const int at = first + i * kWarpSize;
+        if (at < s.outputs) g[i] = fmaf(value, __ldg(d_out + at), g[i]);
+      }
+    }
+  }
+}
+
+// One row of weights; returns this lane's share of the sum of the new ones.
+template <bool kAdam>
+__device__ float StepHeadRow(const Constants& c, const HeadRows& rows, const ParameterStep& block,
+                             int action, int k, int unit) {
+  const HeadShape& s = rows.shape;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const std::ptrdiff_t row =
+      ((static_cast<std::ptrdiff_t>(action) * s.members + k) * s.hidden + unit) * s.outputs;
+  float sum = 0;
+  for (int base = 0; base < s.outputs; base += kUnroll * kWarpSize) {
+    const int first = base + lane;
+    float p[kUnroll], m[kUnroll], v[kUnroll];
+#pragma unroll
+    for (int i = 0; i < kUnroll; ++i) {
+      const int at = first + i * kWarpSize;
+      if (at >= s.outputs) continue;
+      p[i] = block.from.p[row + at];
+      m[i] = block.from.m[row + at];
+      v[i] = block.from.v[row + at];
+    }
+    float g[kUnroll] = {};
+    HeadRowGradient(rows, action, k, unit, first, g);
+#pragma unroll
+    for (int i = 0; i < kUnroll; ++i) {
+      const int at = first + i * kWarpSize;
+      if (at >= s.outputs) continue;
+      Step<kAdam>(c, g[i] * c.gradient_scale, p[i], m[i], v[i]);
+      block.to.p[row + at] = p[i];
+      block.to.m[row + at] = m[i];
+      block.to.v[row + at] = v[i];
+      sum += p[i];
+    }
+  }
+  return sum;
+}
+
+// A warp takes one (action, hidden unit) after the other, for all members; its lanes go along the
+// outputs.
+template <bool kAdam>
+__global__ void __launch_bounds__(kHeadThreads, 2)
+    HeadOptimizerKernel(OptimizerRules rules, StepKind kind, HeadShape s,
+                        const __grid_constant__ HeadGradient gradient,
+                        const __grid_constant__ ParameterStep block, const StepState* state,
+                        HeadTablePointers tables) {
+  extern __shared__ __align__(16) std::uint64_t masks[];  // [batch], then actions [batch]
+  if (!IsDue(kind, *state)) return;
+  int* actions = reinterpret_cast<int*>(masks + gradient.batch);
+  for (int b = static_cast<int>(threadIdx.x); b < gradient.batch; b += kHeadThreads) {
+    masks[b] = gradient.masks[b];
+    actions[b] = gradient.actions[b];
+  }
+  __syncthreads();
+  const Constants c = ConstantsOf(rules, kind, *state);
+  const HeadRows rows{s, gradient, actions, masks};
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int warps = static_cast<int>(gridDim.x) * (kHeadThreads / kWarpSize);
+  for (int item = static_cast<int>(blockIdx.x * kHeadThreads + threadIdx.x) / kWarpSize;
+       item < s.actions * s.hidden; item += warps) {
+    const int action = item / s.hidden;
+    const int unit = item % s.hidden;
+    float member_sums = 0;
+    for (int k = 0; k < s.members; ++k) {
+      const float sum = WarpSum(StepHeadRow<kAdam>(c, rows, block, action, k, unit));
+      const float mean = sum / static_cast<float>(s.outputs);
+      if (lane == 0) {
+        const std::ptrdiff_t at =
+            (static_cast<std::ptrdiff_t>(k) * s.hidden + unit) * s.actions + action;
+        tables.member_weights[at] = mean;
+        if (s.separate_hidden) tables.mean_weights[at] = mean / static_cast<float>(s.members);
+      }
+      member_sums += mean;
+    }
+    if (lane == 0 && !s.separate_hidden) {
+      tables.mean_weights[unit * s.actions + action] = member_sums / static_cast<float>(s.members);
+    }
+  }
+}
+
+int Pieces(std::size_t total, int piece) { return static_cast<int>((total + piece - 1) / piece); }
+
+}  // namespace
+
+OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimizer,
+                       double max_global_norm) {
+  if (const auto* adam = std::get_if<AdamOptions>(&optimizer)) {
+    return {.adam = true,
+            .learning_rate = adam->learning_rate,
+            .decay1 = adam->beta1,
+            .decay2 = adam->beta2,
+            .epsilon = adam->epsilon,
+            .max_global_norm = max_global_norm};
+  }
+  const auto& rmsprop = std::get<RmsPropOptions>(optimizer);
+  return {.adam = false,
+          .learning_rate = rmsprop.learning_rate,
+          .decay1 = rmsprop.decay,
+          .decay2 = rmsprop.decay,
+          .epsilon = rmsprop.epsilon,
+          .inside_root = rmsprop.epsilon_place == EpsilonPlace::kInsideRoot,
+          .max_global_norm = max_global_norm};
+}
+
+void LaunchSquares(const StoredGradient& stored, double* squares, cudaStream_t stream) {
+  SquaresKernel<<<kSquareBlocks, kThreads, 0, stream>>>(stored, squares);
+  CheckCuda(cudaGetLastError(), "gradient norm");
+}
+
+void LaunchFinishStep(const FinishStep& call, cudaStream_t stream) {
+  FinishStepKernel<<<1, kThreads, 0, stream>>>(call);
+  CheckCuda(cudaGetLastError(), "constants of the step");
+}
+
+void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream) {
+  BeginStepKernel<<<1, 1, 0, stream>>>(rules, state);
+  CheckCuda(cudaGetLastError(), "constants of the step");
+}
+
+void LaunchOptimizer(const OptimizerRules& rules, StepKind kind, const StoredGradient& stored,
+                     const ParameterStep& parameters, const StepState* state, cudaStream_t stream) {
+  constexpr int kMostBlocks = 528;
+  std::size_t size = 0;
+  for (const GradientRange& range : stored.ranges) size = std::max(size, range.end - range.begin);
+  const int blocks = std::clamp(Pieces(size, kThreads), 1, kMostBlocks);
+  const auto kernel = rules.adam ? OptimizerKernel<true> : OptimizerKernel<false>;
+  kernel<<<blocks, kThreads, 0, stream>>>(rules, kind, stored, parameters, state);
+  CheckCuda(cudaGetLastError(), "optimiser");
+}
+
+void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
+                         const HeadGradient& gradient, const ParameterStep& weights,
+                         const StepState* state, const HeadTablePointers& tables,
+                         cudaStream_t stream) {
+  int multiprocessors = 0;  // results do not depend on it
+  CheckCuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
+            "cudaDeviceGetAttribute");
+  const int items = shape.actions * shape.hidden;
+  const int blocks = std::min(multiprocessors, Pieces(items, kHeadThreads / kWarpSize));
+  const std::size_t bytes = (sizeof(std::uint64_t) + sizeof(int)) * gradient.batch;
+  const auto kernel = rules.adam ? HeadOptimizerKernel<true> : HeadOptimizerKernel<false>;
+  kernel<<<blocks, kHeadThreads, bytes, stream>>>(rules, kind, shape, gradient, weights, state,
+                                                  tables);
+  CheckCuda(cudaGetLastError(), "optimiser of the head");
+}
+
+}  // namespace uper

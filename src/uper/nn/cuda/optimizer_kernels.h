@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#include "uper/nn/cuda/head_kernels.h"
+#include "uper/nn/cuda/sample_kernels.h"
+#include "uper/nn/optimizer.h"
+
+namespace uper {
+
+// The optimisers on the GPU (formulas: nn/optimizer.h), with everything that changes from update to
+// update in the GPU's memory, so that an update is the same sequence of kernels every time.
+
+struct OptimizerRules {
+  bool adam = true;
+  double learning_rate = 0;
+  double decay1 = 0;  // of m; RMSProp has one decay
+  double decay2 = 0;  // of v
+  double epsilon = 0;
+  bool inside_root = false;  // RMSProp
+  double max_global_norm = 0;
+};
+OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimizer,
+                       double max_global_norm);
+
+// State of the optimiser beside its buffers, and what it found out in the last update.
+struct StepState {
+  std::int64_t updates = 0;
+  double loss = 0;
+  double gradient_norm = 0;  // before clipping
+  int finite = 1;            // 0: the update was left out
+  float gradient_scale = 1;  // below 1: clipped
+  float rate = 0;            // Adam: learning rate / (1 - decay1^t)
+  float root_scale = 1;      // Adam: 1 / sqrt(1 - decay2^t)
+};
+
+// p, m and v of the parameters. A step reads one set and writes another, so that nothing is lost
+// when it must be left out or taken again.
+struct ParameterBlock {
+  float* p = nullptr;
+  float* m = nullptr;
+  float* v = nullptr;
+};
+struct ParameterStep {
+  ParameterBlock from;
+  ParameterBlock to;
+};
+
+// When a step is taken. The norm is known last, but hardly ever matters: most of the work is done
+// before it, as if nothing were to be clipped, and again if something was.
+enum class StepKind {
+  kAhead,  // before the norm is known, unclipped
+  kAgain,  // after it: only if the gradient was clipped
+  kPlain,  // after it
+};
+
+// Parts of the parameters whose gradient lies in memory: all but the head's weights.
+struct GradientRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+inline constexpr int kGradientRanges = 2;
+struct StoredGradient {
+  const float* gradient = nullptr;  // of all parameters
+  GradientRange ranges[kGradientRanges];
+};
+
+inline constexpr int kSquareBlocks = 132;
+// squares [kSquareBlocks]: sums over parts of the stored gradient.
+void LaunchSquares(const StoredGradient& stored, double* squares, cudaStream_t stream);
+
+// The constants of the next step that do not depend on the gradient.
+void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream);
+
+// Loss and norm from their parts, and with them whether and how the step is taken.
+struct FinishStep {
+  OptimizerRules rules;
+  const double* squares = nullptr;  // [square_count]
+  int square_count = 0;
+  const MemberFindings* members = nullptr;
+  int member_count = 0;
+  StepState* state = nullptr;
+};
+void LaunchFinishStep(const FinishStep& call, cudaStream_t stream);
+
+// One step on the parameters with a stored gradient.
+void LaunchOptimizer(const OptimizerRules& rules, StepKind kind, const StoredGradient& stored,
+                     const ParameterStep& parameters, const StepState* state, cudaStream_t stream);
+// One step on the head's weights, whose gradient is formed in registers; the averages of the
+// weights follow on the way. `weights` starts at the head's weights. Leaves half of each
+// multiprocessor free for what runs beside it.
+void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
+                         const HeadGradient& gradient, const ParameterStep& weights,
+                         const StepState* state, const HeadTablePointers& tables,
+                         cudaStream_t stream);
+
+}  // namespace uper

@@ -1,0 +1,179 @@
+#include "uper/nn/cuda/optimizer_kernels.h"
+
+#include <cmath>
+
+#include "uper/base/thread_pool.h"
+#include "uper/nn/cpu/cpu_optimizer.h"
+#include "uper/nn/cuda/test_support.h"
+#include "uper/nn/test_data.h"
+
+namespace uper {
+namespace {
+
+using AnyOptimizer = std::variant<AdamOptions, RmsPropOptions>;
+
+std::vector<AnyOptimizer> Optimizers() {
+  return {AdamOptions{}, RmsPropOptions{},
+          RmsPropOptions{.epsilon_place = EpsilonPlace::kOutsideRoot}};
+}
+
+void StepOnCpu(const AnyOptimizer& optimizer, std::int64_t step, double scale,
+               const OptimizerBuffers& buffers) {
+  ThreadPool pool(1);
+  if (const auto* adam = std::get_if<AdamOptions>(&optimizer)) {
+    AdamStep(*adam, step, scale, buffers, pool);
+  } else {
+    RmsPropStep(std::get<RmsPropOptions>(optimizer), scale, buffers, pool);
+  }
+}
+
+// Sums the squares and finishes a step whose loss is that of `members`.
+StepState Finish(const OptimizerRules& rules, const StoredGradient& stored,
+                 const std::vector<MemberFindings>& members, DeviceBuffer<StepState>& state) {
+  DeviceBuffer<double> squares(kSquareBlocks);
+  const DeviceBuffer<MemberFindings> findings = OnGpu(members);
+  LaunchBeginStep(rules, state.data(), nullptr);
+  LaunchSquares(stored, squares.data(), nullptr);
+  LaunchFinishStep({.rules = rules,
+                    .squares = squares.data(),
+                    .square_count = kSquareBlocks,
+                    .members = findings.data(),
+                    .member_count = static_cast<int>(members.size()),
+                    .state = state.data()},
+                   nullptr);
+  return FromGpu(state)[0];
+}
+
+class OptimizerKernelsTest : public GpuTest {};
+
+TEST_F(OptimizerKernelsTest, StepsAsOnTheCpuAndLeavesTheRestAlone) {
+  constexpr std::size_t kSize = 100003;
+  const GradientRange hole{5000, 5003};
+  for (const AnyOptimizer& optimizer : Optimizers()) {
+    for (const double max_norm : {0.0, 10.0}) {
+      std::vector<float> p = RandomFloats(kSize, "p"), m(kSize), v(kSize);
+      DeviceBuffer<float> gpu_p = OnGpu(p), gpu_m = OnGpu(m), gpu_v = OnGpu(v);
+      DeviceBuffer<StepState> state(1);
+      const OptimizerRules rules = RulesOf(optimizer, max_norm);
+      for (int step = 1; step <= 3; ++step) {
+        std::vector<float> g = RandomFloats(kSize, std::to_string(step) + " g");
+        const DeviceBuffer<float> gpu_g = OnGpu(g);
+        for (std::size_t i = hole.begin; i < hole.end; ++i) g[i] = 0;
+        double squares = 0;
+        for (const float x : g) squares += double{x} * double{x};
+        const double norm = std::sqrt(squares);
+        const StoredGradient stored{.gradient = gpu_g.data(),
+                                    .ranges = {{0, hole.begin}, {hole.end, kSize}}};
+        const StepState found = Finish(rules, stored, {{.share = 0.5}, {.share = 0.25}}, state);
+        EXPECT_EQ(found.updates, step);
+        EXPECT_EQ(found.loss, 0.75);
+        EXPECT_NEAR(found.gradient_norm, norm, 1e-12 * norm);
+        const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
+        LaunchOptimizer(rules, StepKind::kPlain, stored, {block, block}, state.data(), nullptr);
+        StepOnCpu(optimizer, step, max_norm > 0 ? ClipScale(norm, max_norm) : 1,
+                  {.parameters = p, .gradient = g, .m = m, .v = v});
+      }
+      const std::vector<float> first = RandomFloats(kSize, "p");
+      for (std::size_t i = hole.begin; i < hole.end; ++i) p[i] = first[i];
+      EXPECT_LT(RelativeError(FromGpu(gpu_p), p), 2e-7);
+      EXPECT_LT(RelativeError(FromGpu(gpu_m), m), 2e-7);
+      EXPECT_LT(RelativeError(FromGpu(gpu_v), v), 2e-7);
+    }
+  }
+}
+
+TEST_F(OptimizerKernelsTest, WhatIsNotFiniteChangesNothing) {
+  const std::vector<float> p = RandomFloats(100, "p");
+  DeviceBuffer<float> gpu_p = OnGpu(p), m(100), v(100);
+  const DeviceBuffer<float> g = OnGpu(RandomFloats(100, "g"));
+  const StoredGradient stored{.gradient = g.data(), .ranges = {{0, 100}, {100, 100}}};
+  const OptimizerRules rules = RulesOf(AdamOptions{}, 0);
+  DeviceBuffer<StepState> state(1);
+  const StepState found = Finish(rules, stored, {{.share = std::nan("")}}, state);
+  EXPECT_EQ(found.finite, 0);
+  EXPECT_EQ(found.updates, 0);
+  const ParameterBlock block{gpu_p.data(), m.data(), v.data()};
+  for (const StepKind kind : {StepKind::kPlain, StepKind::kAgain}) {
+    LaunchOptimizer(rules, kind, stored, {block, block}, state.data(), nullptr);
+  }
+  EXPECT_TRUE(SameBits(FromGpu(gpu_p), p));
+}
+
+TEST_F(OptimizerKernelsTest, ASecondStepReplacesTheFirstOnlyIfTheGradientWasClipped) {
+  constexpr std::size_t kSize = 1000;
+  const std::vector<float> p = RandomFloats(kSize, "p");
+  const DeviceBuffer<float> g = OnGpu(RandomFloats(kSize, "g"));
+  const StoredGradient stored{.gradient = g.data(), .ranges = {{0, kSize}, {}}};
+  for (const double max_norm : {1e6, 1e-2}) {
+    const OptimizerRules rules = RulesOf(AdamOptions{}, max_norm);
+    const auto step = [&](std::initializer_list<StepKind> kinds) {
+      DeviceBuffer<float> from = OnGpu(p), zeros(kSize), to(kSize), m(kSize), v(kSize);
+      DeviceBuffer<StepState> state(1);
+      Finish(rules, stored, {}, state);
+      for (const StepKind kind : kinds) {
+        LaunchOptimizer(
+            rules, kind, stored,
+            {{from.data(), zeros.data(), zeros.data()}, {to.data(), m.data(), v.data()}},
+            state.data(), nullptr);
+      }
+      return FromGpu(m);
+    };
+    const std::vector<float> plain = step({StepKind::kPlain});
+    EXPECT_TRUE(SameBits(step({StepKind::kAhead, StepKind::kAgain}), plain));
+    EXPECT_EQ(SameBits(step({StepKind::kAhead}), plain), max_norm > 1);
+  }
+}
+
+TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
+  const HeadShape shapes[] = {
+      {.actions = 1, .members = 1, .hidden = 1, .outputs = 1},
+      {.actions = 5, .members = 3, .hidden = 19, .outputs = 201},
+      {.actions = 2, .members = 2, .hidden = 9, .outputs = 300, .separate_hidden = true}};
+  for (const AnyOptimizer& optimizer : Optimizers()) {
+    for (const HeadShape& s : shapes) {
+      const int batch = 13;
+      const std::size_t size = std::size_t{1} * s.actions * s.members * s.hidden * s.outputs;
+      std::vector<float> p = RandomFloats(size, "p"), m(size), v(size);
+      DeviceBuffer<float> gpu_p = OnGpu(p), gpu_m = OnGpu(m), gpu_v = OnGpu(v);
+      const DeviceBuffer<int> actions = OnGpu(RandomInts(batch, s.actions, "actions"));
+      std::vector<std::uint64_t> bits;
+      for (const int mask : RandomInts(batch, 8, "masks")) bits.push_back(mask);
+      const DeviceBuffer<std::uint64_t> masks = OnGpu(bits);
+      const DeviceBuffer<float> hidden = OnGpu(RandomFloats(batch * s.hidden_total(), "hidden"));
+      const DeviceBuffer<float> d_out = OnGpu(RandomFloats(batch * s.members * s.outputs, "d"));
+      const HeadGradient gradient{.batch = batch,
+                                  .actions = actions.data(),
+                                  .masks = masks.data(),
+                                  .hidden = hidden.data(),
+                                  .d_out = d_out.data()};
+      DeviceBuffer<float> dw(size);
+      LaunchHeadWeights(s, gradient, dw.data(), nullptr);
+      const OptimizerRules rules = RulesOf(optimizer, 0);
+      DeviceBuffer<StepState> state(1);
+      Finish(rules, {.gradient = dw.data(), .ranges = {{0, size}, {size, size}}}, {}, state);
+      DeviceBuffer<float> member_weights =
+          Poisoned(std::size_t{1} * s.members * s.hidden * s.actions);
+      DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
+      const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
+      LaunchHeadOptimizer(
+          rules, StepKind::kPlain, s, gradient, {block, block}, state.data(),
+          {.member_weights = member_weights.data(), .mean_weights = mean_weights.data()}, nullptr);
+      StepOnCpu(optimizer, 1, 1, {.parameters = p, .gradient = FromGpu(dw), .m = m, .v = v});
+      EXPECT_LT(RelativeError(FromGpu(gpu_p), p), 1e-6);
+      EXPECT_LT(RelativeError(FromGpu(gpu_m), m), 1e-6);
+      EXPECT_LT(RelativeError(FromGpu(gpu_v), v), 1e-6);
+      // The averages are those of the new weights.
+      DeviceBuffer<float> member_table(member_weights.size()), mean_table(mean_weights.size());
+      DeviceBuffer<float> bias(std::size_t{1} * s.actions * s.members * s.outputs);
+      DeviceBuffer<float> member_bias(std::size_t{1} * s.members * s.actions), mean_bias(s.actions);
+      LaunchTables(s, gpu_p.data(), bias.data(),
+                   {member_table.data(), member_bias.data(), mean_table.data(), mean_bias.data()},
+                   nullptr);
+      EXPECT_LT(RelativeError(FromGpu(member_weights), FromGpu(member_table)), 1e-6);
+      EXPECT_LT(RelativeError(FromGpu(mean_weights), FromGpu(mean_table)), 1e-6);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace uper

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace uper {
+
+// Matrix products of the torso: convolutions and dense layers, forward and backward, are all
+//
+//   C[m, n] = sum over k of A[m, k] * B[k, n]
+//
+// with operands read in place (nothing is unrolled into columns): A[m, k] lies at
+// a[a_rows(m) + a_taps(k)], and B[k, n] at b[b_taps(k) + b_columns(n)]. Plain fp32, sums in an
+// order that only the shapes decide.
+
+// Offsets in floats: a table in the GPU's memory, or multiples of a stride.
+struct Offsets {
+  const int* table = nullptr;
+  int stride = 0;
+};
+
+// One product. A batch of products of one launch shares everything in ProductCall.
+struct Product {
+  int rows = 0;     // m
+  int columns = 0;  // n
+  int length = 0;   // k
+  const float* a = nullptr;
+  const std::uint8_t* a_bytes = nullptr;  // in the place of `a`: see ProductCall::bytes
+  float a_scale = 1;
+  Offsets a_rows, a_taps;
+  const float* b = nullptr;
+  Offsets b_columns, b_taps;
+  const float* bias = nullptr;  // [column]; ProductFinish::kBiasRelu
+  // kMask: the result counts only where mask[mask_rows(m) + n] > 0, the layer's input.
+  const float* mask = nullptr;
+  Offsets mask_rows;
+  // C[m, n] at c[c_rows(m) + c_columns(n)].
+  float* c = nullptr;
+  Offsets c_rows;
+  Offsets c_columns{nullptr, 1};
+};
+
+// Which index of an operand lies along memory.
+enum class Along { kLength, kSide };
+
+enum class ProductFinish { kStore, kBiasRelu, kMask };
+
+// Rows and columns of the tiles, and warps that share a tile's length. All give the same sums but
+// for their order.
+enum class ProductTile { k64x32By4, k64x32By8, k32x32By4, k32x32By8, k32x16By8 };
+inline constexpr int kTileCount = 5;
+
+inline constexpr int kMaxProducts = 16;
+
+struct ProductCall {
+  Product products[kMaxProducts];
+  int count = 1;
+  Along a_along = Along::kLength;
+  Along b_along = Along::kSide;
+  // Groups of four along memory are aligned and whole, for both operands.
+  bool vectors = false;
+  // A[m, k] = a_scale * a_bytes[...], offsets in bytes: pictures that are still pixels. a_along
+  // kLength, b_along kSide and `vectors` only.
+  bool bytes = false;
+  ProductFinish finish = ProductFinish::kStore;
+  // C gets one more row: the sum over k of B[k, n], the gradient of a bias. a_along kSide only.
+  bool sums_row = false;
+  ProductTile tile = ProductTile::k32x32By8;
+  // The length is cut into so many parts, computed at the same time and added in order.
+  int splits = 1;
+  float* workspace = nullptr;  // WorkspaceSize() floats if splits > 1
+};
+
+// Floats that a call with these splits needs.
+std::size_t WorkspaceSize(const ProductCall& call);
+
+// Enqueues the products on the stream.
+void LaunchProducts(const ProductCall& call, cudaStream_t stream);
+
+}  // namespace uper

@@ -1,0 +1,393 @@
+#include "uper/nn/cuda/torso.h"
+
+#include <algorithm>
+#include <string>
+
+#include "uper/base/check.h"
+
+namespace uper {
+namespace {
+
+constexpr int kChunk = 32;          // product.cu's
+constexpr int kWantedBlocks = 264;  // fills a large GPU twice; a constant, so that sums do not
+                                    // depend on the GPU
+constexpr int kLeastChunks = 2;     // of one split
+constexpr int kMostSplits = 64;
+
+int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
+
+int TileRows(ProductTile tile) {
+  return tile == ProductTile::k64x32By4 || tile == ProductTile::k64x32By8 ? 64 : 32;
+}
+int TileColumns(ProductTile tile) { return tile == ProductTile::k32x16By8 ? 16 : 32; }
+
+int TilesOf(const ProductCall& call) {
+  const Product& p = call.products[0];
+  return Pieces(p.rows, TileRows(call.tile)) * Pieces(p.columns, TileColumns(call.tile)) *
+         call.count;
+}
+
+int SplitsFor(const ProductCall& call) {
+  const int chunks = Pieces(call.products[0].length, kChunk);
+  const int wanted = kWantedBlocks / std::max(1, TilesOf(call));
+  return std::clamp(std::min(wanted, chunks / kLeastChunks), 1, kMostSplits);
+}
+
+bool Fours(std::initializer_list<std::size_t> numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](std::size_t n) { return n % 4 == 0; });
+}
+
+DeviceBuffer<int> Table(const std::vector<int>& values) {
+  return DeviceBuffer<int>(std::span<const int>(values));
+}
+
+}  // namespace
+
+Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Options& options)
+    : options_(options), input_(spec.input) {
+  AddLayers(spec, layout);
+  AddPixelTables();
+  std::size_t workspace = 0;
+  for (const Layer& layer : layers_) {
+    // Every pass of Forward() may be as large as max_batch; splits are those of tuned_batch.
+    ProductCall call = ForwardCall(layer, options.tuned_batch);
+    call.products[0].rows = options.max_batch * layer.positions();
+    call.count = options.max_passes;
+    workspace = std::max(workspace, WorkspaceSize(call));
+  }
+  workspace_ = DeviceBuffer<float>(workspace);
+  if (!options.backward) return;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Layer& layer = layers_[i];
+    d_outputs_.emplace_back(std::size_t{1} * options.max_batch * layer.d_size());
+    classes_.push_back(i > 0 && layer.convolution ? ClassesOf(layer, layers_[i - 1])
+                                                  : std::vector<InputClass>());
+    weight_workspaces_.emplace_back(std::size_t{kMostSplits} * (layer.taps() + 1) *
+                                    (layer.convolution ? layer.out.channels : 0));
+  }
+}
+
+void Torso::AddLayers(const NetworkSpec& spec, const ParameterLayout& layout) {
+  const auto add = [&](const std::string& name, Layer layer) {
+    const ParameterView& w = layout.Find(name + "/w");
+    layer.w = w.offset;
+    layer.b = layout.Find(name + "/b").offset;
+    UPER_CHECK(layer.b == w.offset + w.size(), "a layer's bias follows its weights");
+    layers_.push_back(std::move(layer));
+  };
+  const std::vector<PictureShape> pictures = spec.Pictures();
+  for (std::size_t i = 0; i < spec.convolutions.size(); ++i) {
+    Layer layer;
+    layer.convolution = true;
+    layer.in = pictures[i];
+    layer.out = pictures[i + 1];
+    layer.spec = spec.convolutions[i];
+    if (i > 0) SetBorders(layer);
+    AddTables(layer);
+    add("conv" + std::to_string(i + 1), std::move(layer));
+  }
+  int inputs = pictures.back().size();
+  const auto add_dense = [&](const std::string& name, int units) {
+    Layer layer;
+    layer.in.channels = inputs;
+    layer.out.channels = units;
+    add(name, std::move(layer));
+    inputs = units;
+  };
+  for (std::size_t i = 0; i < spec.dense.size(); ++i) {
+    add_dense("dense" + std::to_string(i + 1), spec.dense[i]);
+  }
+  add_dense("hidden", spec.hidden_total());
+}
+
+// Input row y = stride * Y + r sees the output rows Y, Y - 1, ..., Y - (taps - 1).
+void Torso::SetBorders(Layer& layer) const {
+  const int taps = Pieces(layer.spec.kernel, layer.spec.stride);
+  const auto beyond = [&](int in, int out) { return (in - 1) / layer.spec.stride - (out - 1); };
+  layer.border_top = layer.border_left = taps - 1;
+  layer.border_bottom = std::max(0, beyond(layer.in.height, layer.out.height));
+  layer.border_right = std::max(0, beyond(layer.in.width, layer.out.width));
+}
+
+void Torso::AddTables(Layer& layer) const {
+  const int stride = layer.spec.stride;
+  std::vector<int> windows, taps, d_rows, d_columns;
+  for (int b = 0; b < options_.max_batch; ++b) {
+    for (int y = 0; y < layer.out.height; ++y) {
+      for (int x = 0; x < layer.out.width; ++x) {
+        const int first = (y * stride * layer.in.width + x * stride) * layer.in.channels;
+        windows.push_back(b * layer.in.size() + first);
+        d_rows.push_back(b * layer.d_size() + layer.d_offset(y, x));
+        if (b > 0) continue;
+        for (int f = 0; f < layer.out.channels; ++f) d_columns.push_back(layer.d_offset(y, x) + f);
+      }
+    }
+  }
+  for (int i = 0; i < layer.spec.kernel; ++i) {
+    for (int j = 0; j < layer.spec.kernel * layer.in.channels; ++j) {
+      taps.push_back(i * layer.in.width * layer.in.channels + j);
+    }
+  }
+  layer.windows = Table(windows);
+  layer.tap_offsets = Table(taps);
+  layer.d_rows = Table(d_rows);
+  layer.d_columns = Table(d_columns);
+}
+
+// Four pixels of a plane's row are read at once.
+void Torso::AddPixelTables() {
+  const Layer& layer = layers_[0];
+  if (!layer.convolution || input_.type != InputType::kUint8 ||
+      input_.layout != InputLayout::kPlanes ||
+      !Fours({std::size_t(layer.spec.kernel), std::size_t(layer.spec.stride),
+              std::size_t(layer.in.width), std::size_t(layer.out.channels), layer.w})) {
+    return;
+  }
+  const int kernel = layer.spec.kernel;
+  const int plane = layer.in.height * layer.in.width;
+  std::vector<int> windows, taps, weights;
+  for (int b = 0; b < options_.max_batch; ++b) {
+    for (int y = 0; y < layer.out.height; ++y) {
+      for (int x = 0; x < layer.out.width; ++x) {
+        windows.push_back(b * layer.in.size() + (y * layer.in.width + x) * layer.spec.stride);
+      }
+    }
+  }
+  for (int c = 0; c < layer.in.channels; ++c) {
+    for (int i = 0; i < kernel; ++i) {
+      for (int j = 0; j < kernel; ++j) {
+        taps.push_back(c * plane + i * layer.in.width + j);
+        weights.push_back(((i * kernel + j) * layer.in.channels + c) * layer.out.channels);
+      }
+    }
+  }
+  pixel_windows_ = Table(windows);
+  pixel_taps_ = Table(taps);
+  pixel_weights_ = Table(weights);
+}
+
+std::vector<Torso::InputClass> Torso::ClassesOf(const Layer& layer, const Layer& before) const {
+  std::vector<InputClass> classes;
+  for (int row = 0; row < std::min(layer.spec.stride, layer.in.height); ++row) {
+    for (int column = 0; column < std::min(layer.spec.stride, layer.in.width); ++column) {
+      classes.push_back(ClassOf(layer, before, row, column));
+    }
+  }
+  return classes;
+}
+
+Torso::InputClass Torso::ClassOf(const Layer& layer, const Layer& before, int row,
+                                 int column) const {
+  const int stride = layer.spec.stride;
+  const int kernel = layer.spec.kernel;
+  const int filters = layer.out.channels;
+  std::vector<int> d_rows, d_taps, w_taps, dx_rows, mask_rows;
+  for (int b = 0; b < options_.max_batch; ++b) {
+    for (int y = row; y < layer.in.height; y += stride) {
+      for (int x = column; x < layer.in.width; x += stride) {
+        d_rows.push_back(b * layer.d_size() + layer.d_offset(y / stride, x / stride));
+        dx_rows.push_back(b * before.d_size() + before.d_offset(y, x));
+        mask_rows.push_back(b * layer.in.size() + (y * layer.in.width + x) * layer.in.channels);
+      }
+    }
+  }
+  for (int i = row; i < kernel; i += stride) {
+    for (int j = column; j < kernel; j += stride) {
+      for (int f = 0; f < filters; ++f) {
+        d_taps.push_back(-(i / stride * layer.d_width() + j / stride) * filters + f);
+        w_taps.push_back((i * kernel + j) * layer.in.channels * filters + f);
+      }
+    }
+  }
+  InputClass result;
+  result.rows = static_cast<int>(d_rows.size());
+  result.length = static_cast<int>(d_taps.size());
+  result.d_rows = Table(d_rows);
+  result.d_taps = Table(d_taps);
+  result.w_taps = Table(w_taps);
+  result.dx_rows = Table(dx_rows);
+  result.mask_rows = Table(mask_rows);
+  return result;
+}
+
+Torso::Activations Torso::MakeActivations() const {
+  Activations activations;
+  for (const Layer& layer : layers_) {
+    activations.layers.emplace_back(std::size_t{1} * options_.max_batch * layer.out.size());
+  }
+  return activations;
+}
+
+// All but the pointers of a pass.
+ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
+  ProductCall call;
+  Product& p = call.products[0];
+  p.rows = batch * layer.positions();
+  p.columns = layer.out.channels;
+  p.length = layer.taps();
+  p.b_columns.stride = 1;
+  p.b_taps.stride = p.columns;
+  p.c_rows.stride = p.columns;
+  if (layer.convolution) {
+    p.a_rows.table = layer.windows.data();
+    p.a_taps.table = layer.tap_offsets.data();
+  } else {
+    p.a_rows.stride = layer.taps();
+    p.a_taps.stride = 1;
+  }
+  const std::size_t window_row = layer.convolution ? layer.spec.kernel * layer.in.channels : 4;
+  const std::size_t step = layer.convolution ? layer.spec.stride * layer.in.channels : 4;
+  const std::size_t line = layer.in.width * layer.in.channels;
+  call.vectors = Fours({window_row, step, line, std::size_t(p.length), std::size_t(p.columns),
+                        layer.w, std::size_t(layer.in.size())});
+  call.finish = ProductFinish::kBiasRelu;
+  call.tile = ProductTile::k32x32By8;
+  call.splits = SplitsFor(call);
+  return call;
+}
+
+void Torso::UsePixels(ProductCall& call) const {
+  call.bytes = call.vectors = true;
+  for (int i = 0; i < call.count; ++i) {
+    Product& p = call.products[i];
+    p.a_scale = input_.scale;
+    p.a_rows = {.table = pixel_windows_.data()};
+    p.a_taps = {.table = pixel_taps_.data()};
+    p.b_taps = {.table = pixel_weights_.data()};
+  }
+}
+
+const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
+  return layer == 0 ? pass.observations : pass.activations->layers[layer - 1].data();
+}
+
+void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream) {
+  UPER_CHECK(static_cast<int>(passes.size()) <= options_.max_passes && count <= options_.max_batch,
+             "more passes or observations than there is memory for");
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Layer& layer = layers_[i];
+    ProductCall call = ForwardCall(layer, options_.tuned_batch);
+    call.count = static_cast<int>(passes.size());
+    call.products[0].rows = count * layer.positions();
+    call.workspace = workspace_.data();
+    for (std::size_t pass = 0; pass < passes.size(); ++pass) {
+      Product& p = call.products[pass];
+      p = call.products[0];
+      p.a = InputOf(i, passes[pass]);
+      p.a_bytes = static_cast<const std::uint8_t*>(passes[pass].pixels);
+      p.b = passes[pass].parameters + layer.w;
+      p.bias = passes[pass].parameters + layer.b;
+      p.c = passes[pass].activations->layers[i].data();
+    }
+    if (i == 0 && reads_pixels()) UsePixels(call);
+    LaunchProducts(call, stream);
+  }
+}
+
+void Torso::Backward(const Pass& pass, float* gradient, const Branches& branches) {
+  const auto fork = [&] {
+    CheckCuda(cudaEventRecord(branches.fork, branches.main), "cudaEventRecord");
+    CheckCuda(cudaStreamWaitEvent(branches.side, branches.fork), "cudaStreamWaitEvent");
+  };
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    // For the last weights nothing else is left for the main stream.
+    const cudaStream_t stream = i > 0 ? branches.side : branches.main;
+    if (i > 0) fork();
+    LaunchProducts(WeightsCall(i, pass, gradient), stream);
+    if (branches.weights_enqueued) branches.weights_enqueued(i, stream);
+    if (i == 0) break;
+    for (const ProductCall& call : InputCalls(i, pass)) LaunchProducts(call, branches.main);
+  }
+  if (layers_.size() == 1) return;
+  CheckCuda(cudaEventRecord(branches.join, branches.side), "cudaEventRecord");
+  CheckCuda(cudaStreamWaitEvent(branches.main, branches.join), "cudaStreamWaitEvent");
+}
+
+// dw[tap, f] = sum over pictures and positions of x * d_output; the bias is the row of sums.
+ProductCall Torso::WeightsCall(std::size_t index, const Pass& pass, float* gradient) {
+  const Layer& layer = layers_[index];
+  const ProductCall forward = ForwardCall(layer, options_.max_batch);
+  ProductCall call;
+  Product& p = call.products[0];
+  p.rows = layer.taps();
+  p.columns = layer.out.channels;
+  p.length = options_.max_batch * layer.positions();
+  p.a = InputOf(index, pass);
+  p.a_rows = forward.products[0].a_taps;
+  p.a_taps = forward.products[0].a_rows;
+  p.b = d_outputs_[index].data();
+  p.b_columns.stride = 1;
+  p.b_taps.stride = p.columns;
+  if (layer.convolution) p.b_taps = {.table = layer.d_rows.data()};
+  p.c = gradient + layer.w;
+  p.c_rows.stride = p.columns;
+  call.a_along = Along::kSide;
+  call.vectors = forward.vectors;
+  call.tile = p.rows >= 64 ? ProductTile::k64x32By4 : ProductTile::k32x32By8;
+  call.sums_row = true;
+  call.splits = layer.convolution ? SplitsFor(call) : 1;
+  call.workspace = weight_workspaces_[index].data();
+  return call;
+}
+
+std::vector<ProductCall> Torso::InputCalls(std::size_t index, const Pass& pass) {
+  const Layer& layer = layers_[index];
+  if (!layer.convolution) return {DenseInputCall(index, pass)};
+  std::vector<ProductCall> calls;
+  const std::vector<InputClass>& classes = classes_[index];
+  const float* mask = InputOf(index, pass);
+  for (std::size_t first = 0; first < classes.size(); first += kMaxProducts) {
+    ProductCall call;
+    call.count = static_cast<int>(std::min<std::size_t>(kMaxProducts, classes.size() - first));
+    for (int i = 0; i < call.count; ++i) {
+      const InputClass& input_class = classes[first + i];
+      Product& p = call.products[i];
+      p.rows = input_class.rows;
+      p.columns = layer.in.channels;
+      p.length = input_class.length;
+      p.a = d_outputs_[index].data();
+      p.a_rows.table = input_class.d_rows.data();
+      p.a_taps.table = input_class.d_taps.data();
+      p.b = pass.parameters + layer.w;
+      p.b_columns.stride = layer.out.channels;
+      p.b_taps.table = input_class.w_taps.data();
+      p.mask = mask;
+      p.mask_rows.table = input_class.mask_rows.data();
+      p.c = d_outputs_[index - 1].data();
+      p.c_rows.table = input_class.dx_rows.data();
+    }
+    call.b_along = Along::kLength;
+    call.vectors = Fours({std::size_t(layer.out.channels), layer.w});
+    call.finish = ProductFinish::kMask;
+    calls.push_back(call);
+  }
+  return calls;
+}
+
+ProductCall Torso::DenseInputCall(std::size_t index, const Pass& pass) {
+  const Layer& layer = layers_[index];
+  ProductCall call;
+  Product& p = call.products[0];
+  p.rows = options_.max_batch;
+  p.columns = layer.in.channels;
+  p.length = layer.out.channels;
+  p.a = d_outputs_[index].data();
+  p.a_rows.stride = p.length;
+  p.a_taps.stride = 1;
+  p.b = pass.parameters + layer.w;
+  p.b_columns.stride = p.length;
+  p.b_taps.stride = 1;
+  p.mask = InputOf(index, pass);
+  p.mask_rows.stride = p.columns;
+  p.c = d_outputs_[index - 1].data();
+  p.c_rows.stride = layers_[index - 1].d_size();
+  if (layers_[index - 1].convolution) {
+    p.c_columns = {.table = layers_[index - 1].d_columns.data()};
+  }
+  call.b_along = Along::kLength;
+  call.vectors = Fours({std::size_t(p.length), layer.w});
+  call.finish = ProductFinish::kMask;
+  return call;
+}
+
+}  // namespace uper

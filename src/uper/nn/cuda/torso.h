@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "uper/nn/cuda/device_buffer.h"
+#include "uper/nn/cuda/product.h"
+#include "uper/nn/network_spec.h"
+#include "uper/nn/parameter_layout.h"
+
+namespace uper {
+
+// Convolutions, dense layers and the hidden layer on the GPU: forward and backward passes as calls
+// of LaunchProducts(). Owns index tables and scratch memory, no parameters and no activations.
+// Functions only enqueue work on a stream, so they can be captured in a graph. For a given spec and
+// Options the order of all additions is fixed.
+class Torso {
+ public:
+  struct Options {
+    int max_batch = 32;
+    // Observations of one pass that usually go through together: work is cut for this many.
+    // Results do not depend on the number that really does.
+    int tuned_batch = 32;
+    int max_passes = 3;    // in one Forward()
+    bool backward = true;  // Backward() will be called
+  };
+
+  Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Options& options);
+
+  // Outputs of all layers of one pass: [layer][batch, size of the layer], the hidden layer last.
+  struct Activations {
+    std::vector<DeviceBuffer<float>> layers;
+
+    float* hidden() { return layers.back().data(); }
+    const float* hidden() const { return layers.back().data(); }
+  };
+  Activations MakeActivations() const;
+
+  struct Pass {
+    const float* parameters = nullptr;
+    const float* observations = nullptr;  // [count, height, width, channel], scaled
+    const void* pixels = nullptr;         // the same as they came, if reads_pixels()
+    Activations* activations = nullptr;
+  };
+  void Forward(std::span<const Pass> passes, int count, cudaStream_t stream);
+
+  // Streams beside the main one, for work that nothing waits for until the end.
+  struct Branches {
+    cudaStream_t main = nullptr;
+    cudaStream_t side = nullptr;
+    cudaEvent_t fork = nullptr;  // reused
+    cudaEvent_t join = nullptr;
+    // Called when the gradient of a layer's weights has been enqueued on a stream.
+    std::function<void(std::size_t layer, cudaStream_t stream)> weights_enqueued;
+  };
+  // gradient of weights and biases of all layers, from d_hidden() (already through the hidden
+  // layer's ReLU) of a pass with max_batch observations. The side stream has been joined when the
+  // main one goes on.
+  void Backward(const Pass& pass, float* gradient, const Branches& branches);
+  std::size_t layers() const { return layers_.size(); }
+  // Forward() reads Pass::pixels and never looks at Pass::observations. (Backward() does.)
+  bool reads_pixels() const { return pixel_taps_.size() > 0; }
+  // [batch, hidden_total]: where the head leaves the hidden layer's gradient.
+  float* d_hidden() { return d_outputs_.back().data(); }
+
+ private:
+  // A layer's tables. Pictures of gradients have a border of zeros, so that windows of the
+  // gradient's own convolution may overhang.
+  struct Layer {
+    bool convolution = false;
+    PictureShape in, out;  // dense: in {1, 1, inputs}, out {1, 1, units}
+    ConvolutionSpec spec;
+    std::size_t w = 0, b = 0;  // offsets of the parameters; the bias follows the weights
+    int border_top = 0, border_bottom = 0;  // of d_output; columns alike by width
+    int border_left = 0, border_right = 0;
+
+    int d_height() const { return border_top + out.height + border_bottom; }
+    int d_width() const { return border_left + out.width + border_right; }
+    int d_size() const { return d_height() * d_width() * out.channels; }
+    int d_offset(int y, int x) const {
+      return ((y + border_top) * d_width() + x + border_left) * out.channels;
+    }
+    int positions() const { return out.height * out.width; }
+    int taps() const { return convolution ? spec.kernel * spec.kernel * in.channels : in.size(); }
+
+    DeviceBuffer<int> windows;      // [batch, position]: first float of the window in the input
+    DeviceBuffer<int> tap_offsets;  // [tap]
+    DeviceBuffer<int> d_rows;       // [batch, position]: in d_output
+    DeviceBuffer<int> d_columns;    // [output]: in one picture of d_output
+  };
+  // Input positions with the same remainders by the stride see the same taps.
+  struct InputClass {
+    int rows = 0, length = 0;
+    DeviceBuffer<int> d_rows;     // [batch, position]: in the layer's d_output
+    DeviceBuffer<int> d_taps;     // [tap, filter]
+    DeviceBuffer<int> w_taps;     // [tap, filter]: in the weights
+    DeviceBuffer<int> dx_rows;    // [batch, position]: in the d_output of the layer before
+    DeviceBuffer<int> mask_rows;  // [batch, position]: in the layer's input
+  };
+
+  void AddLayers(const NetworkSpec& spec, const ParameterLayout& layout);
+  void SetBorders(Layer& layer) const;
+  void AddTables(Layer& layer) const;
+  std::vector<InputClass> ClassesOf(const Layer& layer, const Layer& before) const;
+  InputClass ClassOf(const Layer& layer, const Layer& before, int row, int column) const;
+  void AddPixelTables();
+  ProductCall ForwardCall(const Layer& layer, int batch) const;
+  void UsePixels(ProductCall& call) const;
+  ProductCall WeightsCall(std::size_t layer, const Pass& pass, float* gradient);
+  // The gradient by a layer's input, through the ReLU before it.
+  std::vector<ProductCall> InputCalls(std::size_t layer, const Pass& pass);
+  ProductCall DenseInputCall(std::size_t layer, const Pass& pass);
+  const float* InputOf(std::size_t layer, const Pass& pass) const;
+
+  Options options_;
+  InputSpec input_;
+  std::vector<Layer> layers_;  // the hidden layer last
+  // The first layer's tables for pixels in planes: [batch, position], [tap] in (channel, row,
+  // column) order, and that order in the weights. Empty if the pictures do not suit.
+  DeviceBuffer<int> pixel_windows_, pixel_taps_, pixel_weights_;
+  std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first
+  std::vector<DeviceBuffer<float>> d_outputs_;    // [layer]: [batch, d_size]
+  DeviceBuffer<float> workspace_;
+  std::vector<DeviceBuffer<float>> weight_workspaces_;  // [layer]: they run at the same time
+};
+
+}  // namespace uper
