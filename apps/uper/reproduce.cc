@@ -4,6 +4,8 @@
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "apps/uper/commands.h"
@@ -105,14 +107,20 @@ std::vector<RunCurve> RunsFor(const Figure& figure, const experiments::Settings&
   return ReadRuns({options.runs.begin(), options.runs.end()}, settings.Flag("partial"));
 }
 
+// Those asked for; for a figure from runs, as many as these have.
+int SeedsOf(const Figure& figure, std::span<const RunCurve> runs, const ReproduceOptions& options) {
+  if (!figure.needs_runs) return options.seeds > 0 ? options.seeds : figure.default_seeds;
+  std::set<std::int64_t> seeds;
+  for (const RunCurve& run : runs) seeds.insert(run.seed);
+  return static_cast<int>(seeds.size());
+}
+
 FigureResult RunFigure(const Figure& figure, const experiments::Settings& settings,
                        const std::filesystem::path& folder, const ReproduceOptions& options,
                        const StopFlag& stop) {
   const std::vector<RunCurve> runs = RunsFor(figure, settings, options);
   if (figure.check) figure.check(runs, settings);
-  FigureResult result{.figure = &figure,
-                      .folder = folder,
-                      .seeds = options.seeds > 0 ? options.seeds : figure.default_seeds};
+  FigureResult result{.figure = &figure, .folder = folder, .seeds = SeedsOf(figure, runs, options)};
   CreateWritableFolder(folder);
   const int jobs = options.jobs > 0 ? options.jobs : AvailableCores();
   const experiments::TrainingBench training = MakeTrainingBench(jobs, stop);
