@@ -44,22 +44,27 @@ std::uint64_t TransitionsOnDisk(const RunConfig& filled, int frames_per_step) {
                   filled.frames / frames_per_step + filled.environments);
 }
 
-std::string Gibibytes(std::uint64_t bytes) {
+std::string Amount(std::uint64_t bytes) {
   char text[32];
-  std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  const auto number = static_cast<double>(bytes);
+  if (bytes < std::uint64_t{1} << 30) {
+    std::snprintf(text, sizeof(text), "%.1f MiB", number / (1 << 20));
+  } else {
+    std::snprintf(text, sizeof(text), "%.2f GiB", number / (1 << 30));
+  }
   return text;
 }
 
 std::string MemoryText(const ResourcePlan& plan) {
-  return Gibibytes(plan.memory()) + " of memory (replay " + Gibibytes(plan.replay) + ", learner " +
-         Gibibytes(plan.learner) + ", saving " + Gibibytes(plan.saving) + ", program " +
-         Gibibytes(plan.program) + ")";
+  return Amount(plan.memory()) + " of memory (replay " + Amount(plan.replay) + ", learner " +
+         Amount(plan.learner) + ", saving " + Amount(plan.saving) + ", program " +
+         Amount(plan.program) + ")";
 }
 
 std::string DiskText(const ResourcePlan& plan) {
-  return "up to " + Gibibytes(plan.disk()) + " of disk (records before compression " +
-         Gibibytes(plan.records) + ", 3 checkpoints of " +
-         Gibibytes(plan.checkpoint + plan.unfinished) + ")";
+  return "up to " + Amount(plan.disk()) + " of disk (records before compression " +
+         Amount(plan.records) + ", 3 checkpoints of " + Amount(plan.checkpoint + plan.unfinished) +
+         ")";
 }
 
 }  // namespace
@@ -94,25 +99,25 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
 std::string DescribePlan(const ResourcePlan& plan, const AvailableResources& available) {
   std::string text = "needs " + MemoryText(plan);
   if (available.memory > 0) {
-    text += "; " + Gibibytes(available.memory) + " are available " + available.memory_source;
+    text += "; " + Amount(available.memory) + " are available " + available.memory_source;
   }
   text += "; " + DiskText(plan);
-  if (available.disk > 0) text += "; " + Gibibytes(available.disk) + " are free";
+  if (available.disk > 0) text += "; " + Amount(available.disk) + " are free";
   return text;
 }
 
 void CheckPlan(const ResourcePlan& plan, const AvailableResources& available) {
   if (available.memory > 0 && plan.memory() > available.memory) {
     throw Error(ErrorKind::kResources, "not enough memory: the run needs " + MemoryText(plan) +
-                                           ", " + Gibibytes(available.memory) + " are available " +
+                                           ", " + Amount(available.memory) + " are available " +
                                            available.memory_source +
                                            "; lower replay.capacity_transitions (now " +
-                                           Gibibytes(plan.replay) + ") or free memory");
+                                           Amount(plan.replay) + ") or free memory");
   }
   if (available.disk > 0 && plan.disk() > available.disk) {
     throw Error(ErrorKind::kResources,
                 "not enough disk: the run may need " + DiskText(plan) + ", " +
-                    Gibibytes(available.disk) + " are free in " + available.folder +
+                    Amount(available.disk) + " are free in " + available.folder +
                     "; lower replay.capacity_transitions, free space, or use --out on another "
                     "disk");
   }
