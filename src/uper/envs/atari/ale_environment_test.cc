@@ -48,9 +48,9 @@ Bytes Play(Environment& environment, int begin, int end) {
   return seen;
 }
 
-// Games whose state ALE saves least completely, by how they draw.
+// Without what ALE leaves out of its states, qbert goes on differently.
 TEST(AleEnvironmentTest, RestoredGameGoesOnBitForBit) {
-  for (const char* game : {"pong", "breakout", "space_invaders", "solaris", "yars_revenge"}) {
+  for (const char* game : {"pong", "breakout", "space_invaders", "qbert", "yars_revenge"}) {
     const auto make = [&] { return MakeEnvironment(std::string("atari/") + game, {}, 1, 0); };
     const auto original = make();
     Bytes observation(original->spec().observation_bytes());
