@@ -1,8 +1,8 @@
 // The real emulator; left out of a build without it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
-#include <set>
 
 #include "uper/base/error.h"
 #include "uper/base/thread_pool.h"
@@ -48,9 +48,9 @@ Bytes Play(Environment& environment, int begin, int end) {
   return seen;
 }
 
-// Games whose state ALE saves least completely, by how they draw.
+// Without what ALE leaves out of its states, qbert goes on differently.
 TEST(AleEnvironmentTest, RestoredGameGoesOnBitForBit) {
-  for (const char* game : {"pong", "breakout", "space_invaders", "solaris", "yars_revenge"}) {
+  for (const char* game : {"pong", "breakout", "space_invaders", "qbert", "yars_revenge"}) {
     const auto make = [&] { return MakeEnvironment(std::string("atari/") + game, {}, 1, 0); };
     const auto original = make();
     Bytes observation(original->spec().observation_bytes());
@@ -119,7 +119,8 @@ TEST(AleEnvironmentTest, ResultsDoNotDependOnTheNumberOfThreads) {
   }
   EXPECT_EQ(seen[1], seen[2]);
   EXPECT_EQ(seen[1], seen[4]);
-  EXPECT_GT(std::set<Bytes>(seen[1].begin(), seen[1].end()).size(), 1u)
+  const std::vector<Bytes>& all = seen[1];
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Bytes& one) { return one != all[0]; }))
       << "environments of different index start differently";
 }
 
