@@ -16,8 +16,8 @@ DAMAGED = "*.tmp.*"
 
 
 def test_help_of_every_command_has_an_example(uper):
-    commands = [["train"], ["evaluate"], ["rollout"], ["reproduce"], ["report"], ["inspect"], ["verify"], ["dump-step"],
-                ["list"], ["doctor"], ["bench", "replay"], ["bench", "learner"], ["bench", "env"],
+    commands = [["train"], ["evaluate"], ["rollout"], ["reproduce"], ["report"], ["sweep"], ["inspect"], ["verify"],
+                ["dump-step"], ["list"], ["doctor"], ["bench", "replay"], ["bench", "learner"], ["bench", "env"],
                 ["bench", "train"]]
     for command in commands:
         result = uper(*command, "--help")
@@ -35,7 +35,11 @@ def test_version(uper):
         ([], 2, ["subcommand"]),
         (["reproduce"], 2, ["figure"]),
         (["reproduce", "bandti"], 2, ["bandti", "did you mean 'bandit'", "uper list figures"]),
-        (["reproduce", "cost-table"], 3, ["cost-table"]),
+        (["reproduce", "cost-table", "--set", "environment=minatar/brekout"], 2, ["did you mean 'minatar/breakout'"]),
+        (["sweep"], 2, ["file"]),
+        (["sweep", "nothing.toml"], 2, ["nothing.toml"]),
+        (["sweep", "nothing.toml", "--jobs", "0"], 2, ["--jobs"]),
+        (["sweep", "nothing.toml", "--slurm", "--summary"], 2, ["--slurm"]),
         (["reproduce", "atari-median"], 3, ["training runs"]),
         (["reproduce", "bandit", "--seeds", "0"], 2, ["--seeds"]),
         (["reproduce", "bandit", "--seeds", "-3"], 2, ["--seeds"]),
@@ -67,6 +71,14 @@ def test_out_below_a_file_is_refused(uper, tmp_path):
     assert result.returncode == 2
     assert str(tmp_path / "file") in result.stderr
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_the_cost_table_needs_its_game(uper, tmp_path):
+    if "atari/pong" in uper("list", "envs").stdout.split():
+        pytest.skip("this build has the game")
+    result = uper("reproduce", "cost-table", cwd=tmp_path)
+    assert result.returncode == 3 and "atari/pong" in result.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_lists(uper):

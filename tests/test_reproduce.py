@@ -21,7 +21,13 @@ FIGURES = {
     "bias-error": (["--seeds", 2], {}),
     "phase": ([], {}),
     "direct-variance": (["--seeds", 2], {}),
+    "cost-table": (["--set", "environment=minatar/breakout", "--set", "iterations=4", "--set", "iteration_frames=64",
+                    "--set", "evaluation_frames=50"],
+                   {"data.csv": "reading,device,architecture,agent,iterations,iteration_seconds,iteration_sd_seconds,"
+                                "ratio_to_dqn,paper_seconds",
+                    "iterations.csv": "reading,device,architecture,seed,iteration,iteration_seconds"}),
 }
+TIMED = {"cost-table"}  # its files hold times
 CLAIM_KEYS = ["id", "statement", "where_in_paper", "statistic", "value", "ci_low", "ci_high", "verdict"]
 
 
@@ -42,7 +48,7 @@ def test_files_and_independence_of_jobs(uper, tmp_path, figure):
         assert (tmp_path / "1" / name).read_text().splitlines()[0].startswith(columns)
     for path in sorted((tmp_path / "1").iterdir()):
         assert path.stat().st_size > 0
-        if path.suffix in (".csv", ".json"):
+        if path.suffix in (".csv", ".json") and figure not in TIMED:
             assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name
     assert (tmp_path / "1" / "figure.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "1" / "figure.svg").read_text()
@@ -85,9 +91,11 @@ def test_all_makes_an_index_page_and_lists_what_it_skips(uper, tmp_path):
     result = uper("reproduce", "all", "--seeds", 2, *quick, "--out", tmp_path, "--json")
     assert result.returncode == 0, result.stderr
     summary = json.loads(result.stdout)
-    assert [figure["figure"] for figure in summary["figures"]] == list(FIGURES)
-    assert "cost-table" in summary["skipped"] and "skipped atari-median" in result.stderr
+    made = [figure["figure"] for figure in summary["figures"]]
+    # The cost table is of an Atari game, which a build may lack.
+    assert made == [figure for figure in FIGURES if figure not in summary["skipped"]]
+    assert set(FIGURES) - set(made) <= {"cost-table"} and "skipped atari-median" in result.stderr
     page = (tmp_path / "index.html").read_text()
-    for figure in FIGURES:
+    for figure in made:
         assert f'src="{figure}/figure.png"' in page
         assert (tmp_path / figure / "figure.png").exists()

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "experiments/bias/figure_test_runner.h"
+#include "uper/base/error.h"
 
 namespace uper::experiments {
 namespace {

@@ -46,5 +46,5 @@ def draw(folder):
     for row, quantity in enumerate(QUANTITIES):
         for column, device in enumerate(devices):
             draw_bars(axes[row][column], table, device, architectures, quantity)
-    axes[0][0].legend(loc="lower left", fontsize=7)
+    axes[-1][0].legend(loc="upper left", fontsize=7)
     return figure
