@@ -350,9 +350,11 @@ __global__ void SumHiddenKernel(HeadShape s, const __grid_constant__ HeadGradien
   const int first = s.separate_hidden ? i % s.hidden_total() / s.hidden : 0;
   const int last = s.separate_hidden ? first + 1 : s.members;
   float sum = 0;
+#pragma unroll 5
   for (int k = first; k < last; ++k) {
-    if (!Learns(gradient.masks, b, k)) continue;
-    sum += parts[(static_cast<std::ptrdiff_t>(k) * gradient.batch + b) * s.hidden + unit];
+    const float part =
+        parts[(static_cast<std::ptrdiff_t>(k) * gradient.batch + b) * s.hidden + unit];
+    sum += Learns(gradient.masks, b, k) ? part : 0.0F;  // else nobody wrote it
   }
   d_hidden[i] = gradient.hidden[i] > 0 ? sum : 0.0F;
 }
