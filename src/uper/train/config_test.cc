@@ -249,7 +249,7 @@ TEST(ConfigTest, DocumentationHasARowForEveryKey) {
 }
 
 TEST(ConfigTest, OnlyHarmlessKeysMayDifferOnResume) {
-  const std::set<std::string> harmless = {"threads", "checkpoint_every_frames", "frames"};
+  const std::set<std::string> harmless = {"threads", "device", "checkpoint_every_frames", "frames"};
   RunConfig probe;
   for (const ConfigField& field : ConfigFields(probe)) {
     RunConfig requested;

@@ -71,6 +71,8 @@ struct ProductCall {
   // The length is cut into so many parts, computed at the same time and added in order.
   int splits = 1;
   float* workspace = nullptr;  // WorkspaceSize() floats if splits > 1
+  // May start while the kernel before it on the stream ends, which must be a kernel.
+  bool overlap = false;
 };
 
 // Floats that a call with these splits needs.
