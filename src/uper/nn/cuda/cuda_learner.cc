@@ -216,8 +216,8 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to) {
   ahead_fork_.Order(main_, ahead_);
   LaunchBeginStep(rules_, step_.data(), ahead_);
   EnqueueForward(from);
-  begin_done_.Order(ahead_, main_);
   EnqueueSelections(from);
+  begin_done_.Order(ahead_, main_);
   const SampleCall samples = Samples(from);
   LaunchSamples(samples, main_);
   ahead_fork_.Order(main_, ahead_);
@@ -280,7 +280,7 @@ void CudaLearner::EnqueueTargetActions(ParameterSet& from) {
   }
   HeadMeans means = MeansOf(hidden, slot == kNext ? from.tables : target_tables_, spec_.batch);
   if (!ensemble) means.chosen = target_actions_.data();
-  LaunchMeans(means, main_);
+  LaunchMeans(means, main_, Follow::kOverlap);
   if (ensemble) {
     LaunchChoose(head_, spec_.batch, ensemble, member_values_.data(), target_actions_.data(),
                  main_);
@@ -303,7 +303,7 @@ void CudaLearner::EnqueueSelections(ParameterSet& from) {
   fork_.Order(main_, side_);
   LaunchSelect(head_, spec_.batch, &online, 1, side_);
   EnqueueTargetActions(from);
-  LaunchSelect(head_, spec_.batch, &target, 1, main_);
+  LaunchSelect(head_, spec_.batch, &target, 1, main_, Follow::kOverlap);
   join_.Order(side_, main_);
 }
 
@@ -360,8 +360,10 @@ void CudaLearner::EnqueueStatistics(const SampleCall& samples) {
 
 void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
   const HeadGradient gradient = HeadGradientOf();
-  LaunchBackwardHidden(head_, gradient, from.online.data() + head_w_, hidden_parts_.data(), main_);
-  LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_);
+  LaunchBackwardHidden(head_, gradient, from.online.data() + head_w_, hidden_parts_.data(), main_,
+                       Follow::kOverlap);
+  LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_,
+                  Follow::kOverlap);
   const auto step_hidden = [&](std::size_t layer, cudaStream_t stream) {
     if (layer + 1 < torso_.layers()) return;
     LaunchSquares(HiddenGradient(), squares_.data() + kSquareBlocks, stream);

@@ -6,19 +6,12 @@
 #include <utility>
 
 #include "uper/nn/cuda/cuda_error.h"
+#include "uper/nn/cuda/follow.h"
 
 namespace uper {
 
-// How a kernel follows the one before it on its stream.
-enum class Follow {
-  kAfter,  // starts when everything before it has ended
-  // May start while the kernel before it ends, and itself waits in AwaitPredecessor() before it
-  // touches what that one wrote. Only right behind another kernel on the same stream.
-  kOverlap,
-};
-
-// The first call of a kernel that may overlap: until then it may read only what no kernel writes.
-// Lets the kernel behind it start.
+// What a kernel that may overlap (Follow::kOverlap) calls before it touches what other kernels
+// write. Lets the kernel behind it start.
 __device__ inline void AwaitPredecessor() {
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();

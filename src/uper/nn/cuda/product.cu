@@ -398,7 +398,7 @@ void Launch(const ProductCall& call, cudaStream_t stream) {
                 .block = S::kThreads,
                 .shared_bytes = kMemory,
                 .stream = stream,
-                .follow = call.overlap ? Follow::kOverlap : Follow::kAfter},
+                .follow = call.follow},
                call, PartSize(call));
 }
 

@@ -280,7 +280,7 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
       p.c = passes[pass].activations->layers[i].data();
     }
     if (i == 0 && reads_pixels()) UsePixels(call);
-    call.overlap = i > 0;
+    call.follow = i > 0 ? Follow::kOverlap : Follow::kAfter;
     LaunchProducts(call, stream);
   }
 }
@@ -298,7 +298,7 @@ void Torso::Backward(const Pass& pass, float* gradient, const Branches& branches
     if (branches.weights_enqueued) branches.weights_enqueued(i, stream);
     if (i == 0) break;
     for (ProductCall& call : InputCalls(i, pass)) {
-      call.overlap = true;
+      call.follow = Follow::kOverlap;
       LaunchProducts(call, branches.main);
     }
   }
