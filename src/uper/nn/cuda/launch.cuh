@@ -13,8 +13,20 @@ namespace uper {
 // What a kernel that may overlap (Follow::kOverlap) calls before it touches what other kernels
 // write. Lets the kernel behind it start.
 __device__ inline void AwaitPredecessor() {
+#if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();
+#endif
+}
+
+// Older GPUs start every kernel after the one before it.
+inline bool CanOverlap() {
+  static const bool can = [] {
+    int major = 0;
+    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
+           major >= 9;
+  }();
+  return can;
 }
 
 struct LaunchShape {
@@ -37,7 +49,7 @@ void LaunchKernel(const char* what, void (*kernel)(Parameters...), const LaunchS
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = shape.stream;
   config.attrs = &attribute;
-  config.numAttrs = shape.follow == Follow::kOverlap ? 1 : 0;
+  config.numAttrs = shape.follow == Follow::kOverlap && CanOverlap() ? 1 : 0;
   CheckCuda(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), what);
 }
 
