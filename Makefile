@@ -1,7 +1,7 @@
 # The commands of the project. `make help` lists them.
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-SOURCES = git ls-files -co --exclude-standard '*.h' '*.cc'
+SOURCES = git ls-files -co --exclude-standard '*.h' '*.cc' '*.cu' '*.cuh'
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test soak format lint clean

@@ -49,6 +49,9 @@ def problems_in(file, name):
         yield f"{name}: belongs to no layer of tools/check_layers.py"
         return
     is_test = name.endswith("_test.cc")
+    in_cuda = "/cuda/" in name
+    if name.endswith((".cu", ".cuh")) and not in_cuda:
+        yield f"{name}: CUDA belongs into a folder cuda/"
     for number, system, target in includes_of(file):
         where = f"{name}:{number}"
         if not system:
@@ -57,6 +60,8 @@ def problems_in(file, name):
                 yield f'{where}: "{target}" is not a path from the root of the sources'
             elif target_layer != layer and target_layer not in ALLOWED[layer]:
                 yield f"{where}: {layer} must not include {target_layer} ({target})"
+        elif target.startswith("cuda") and not in_cuda:
+            yield f"{where}: CUDA belongs into a folder cuda/ ({target})"
         elif layer in NO_THIRD_PARTY and "/" in target:
             known = target.startswith(("sys/", "ext/pb_ds/")) or (is_test and target.startswith("gtest/"))
             known = known or target.startswith(MAY_INCLUDE.get(name, "/"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 JOBS = str(len(os.sched_getaffinity(0)))
-SOURCES = "git ls-files -co --exclude-standard '*.h' '*.cc'"
+SOURCES = "git ls-files -co --exclude-standard '*.h' '*.cc' '*.cu' '*.cuh'"
 
 
 def ctest(preset, *arguments):

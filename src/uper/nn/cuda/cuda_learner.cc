@@ -96,8 +96,8 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
       observations_(std::size_t{2} * spec.batch * spec.network.observation_size()),
       gradient_(layout_.size()),
       host_step_(1),
-      host_td_errors_(spec.batch),
-      host_uncertainty_(spec.batch),
+      td_errors_(spec.batch),
+      uncertainty_(spec.batch),
       acting_activations_(acting_torso_.MakeActivations()) {
   const std::size_t batch = spec.batch;
   const std::size_t members = spec.network.members;
@@ -114,8 +114,6 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   members_ = DeviceBuffer<MemberFindings>(batch * members);
   hidden_parts_ = DeviceBuffer<float>(members * batch * spec.network.hidden_units);
   squares_ = DeviceBuffer<double>(2 * kSquareBlocks + members);
-  td_errors_ = DeviceBuffer<double>(batch);
-  uncertainty_ = DeviceBuffer<Uncertainty>(batch);
   if (spec.loss.head == HeadKind::kCategorical) {
     all_parts_ = DeviceBuffer<float>(kHeadParts * outputs * actions);
     quantiles_ = DeviceBuffer<float>(2 * outputs);
@@ -124,8 +122,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   host_observations_ = PinnedBuffer<std::byte>(batch * ObservationBytes(spec.network));
   acting_bytes_ = DeviceBuffer<std::byte>(host_observations_.size());
   acting_observations_ = DeviceBuffer<float>(batch * spec.network.observation_size());
-  q_ = DeviceBuffer<float>(batch * actions);
-  host_q_ = PinnedBuffer<float>(batch * actions);
+  q_ = PinnedBuffer<float>(batch * actions);
   CheckCuda(cudaDeviceSynchronize(), "preparing the GPU");  // the zeros are there for all streams
   for (int i = 0; i < 2; ++i) {
     update_graphs_[i] = Graph(main_, [&] { EnqueueUpdate(sets_[i], sets_[1 - i]); });
@@ -194,8 +191,8 @@ LearnerOutput CudaLearner::FinishUpdate() {
   current_ = 1 - current_;
   return {.loss = step.loss,
           .gradient_norm = step.gradient_norm,
-          .td_error = host_td_errors_.span(),
-          .uncertainty = host_uncertainty_.span()};
+          .td_error = td_errors_.span(),
+          .uncertainty = uncertainty_.span()};
 }
 
 LearnerOutput CudaLearner::UpdateAgain() {
@@ -216,8 +213,8 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to) {
   ahead_fork_.Order(main_, ahead_);
   LaunchBeginStep(rules_, step_.data(), ahead_);
   EnqueueForward(from);
-  begin_done_.Order(ahead_, main_);
   EnqueueSelections(from);
+  begin_done_.Order(ahead_, main_);
   const SampleCall samples = Samples(from);
   LaunchSamples(samples, main_);
   ahead_fork_.Order(main_, ahead_);
@@ -280,7 +277,7 @@ void CudaLearner::EnqueueTargetActions(ParameterSet& from) {
   }
   HeadMeans means = MeansOf(hidden, slot == kNext ? from.tables : target_tables_, spec_.batch);
   if (!ensemble) means.chosen = target_actions_.data();
-  LaunchMeans(means, main_);
+  LaunchMeans(means, main_, Follow::kOverlap);
   if (ensemble) {
     LaunchChoose(head_, spec_.batch, ensemble, member_values_.data(), target_actions_.data(),
                  main_);
@@ -303,7 +300,7 @@ void CudaLearner::EnqueueSelections(ParameterSet& from) {
   fork_.Order(main_, side_);
   LaunchSelect(head_, spec_.batch, &online, 1, side_);
   EnqueueTargetActions(from);
-  LaunchSelect(head_, spec_.batch, &target, 1, main_);
+  LaunchSelect(head_, spec_.batch, &target, 1, main_, Follow::kOverlap);
   join_.Order(side_, main_);
 }
 
@@ -354,14 +351,15 @@ void CudaLearner::EnqueueStatistics(const SampleCall& samples) {
                     .td_error = td_errors_.data(),
                     .uncertainty = uncertainty_.data()},
                    third_);
-  td_errors_.Download(host_td_errors_.span(), third_);
-  uncertainty_.Download(host_uncertainty_.span(), third_);
+  CheckCuda(cudaEventRecord(third_done_, third_), "cudaEventRecord");
 }
 
 void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
   const HeadGradient gradient = HeadGradientOf();
-  LaunchBackwardHidden(head_, gradient, from.online.data() + head_w_, hidden_parts_.data(), main_);
-  LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_);
+  LaunchBackwardHidden(head_, gradient, from.online.data() + head_w_, hidden_parts_.data(), main_,
+                       Follow::kOverlap);
+  LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_,
+                  Follow::kOverlap);
   const auto step_hidden = [&](std::size_t layer, cudaStream_t stream) {
     if (layer + 1 < torso_.layers()) return;
     LaunchSquares(HiddenGradient(), squares_.data() + kSquareBlocks, stream);
@@ -391,10 +389,9 @@ void CudaLearner::EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to) 
                     .square_count = static_cast<int>(squares_.size()),
                     .members = members_.data(),
                     .member_count = static_cast<int>(members_.size()),
-                    .state = step_.data()},
+                    .state = step_.data(),
+                    .report = host_step_.data()},
                    main_);
-  step_done_.Order(main_, third_);
-  step_.Download(host_step_.span(), third_);
   LaunchOptimizer(rules_, StepKind::kPlain, OtherGradient(), {from.block(0), to.block(0)},
                   step_.data(), main_);
   fork_.Order(main_, side_);
@@ -404,7 +401,7 @@ void CudaLearner::EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to) 
   ahead_done_.Order(ahead_, main_);
   EnqueueHeadStep(StepKind::kAgain, from, to, main_);
   join_.Order(side_, main_);
-  third_done_.Order(third_, main_);
+  CheckCuda(cudaStreamWaitEvent(main_, third_done_), "cudaStreamWaitEvent");
 }
 
 std::span<const float> CudaLearner::gradient() {
@@ -427,7 +424,7 @@ void CudaLearner::ActionValues(std::span<const std::byte> observations, int coun
   if (!graph) graph = Graph(main_, [&] { EnqueueActing(current(), count); });
   graph.Launch(main_);
   main_.Synchronize();
-  std::copy_n(host_q_.data(), q.size(), q.begin());
+  std::copy_n(q_.data(), q.size(), q.begin());
 }
 
 void CudaLearner::EnqueueActing(ParameterSet& set, int count) {
@@ -445,10 +442,6 @@ void CudaLearner::EnqueueActing(ParameterSet& set, int count) {
                          .activations = &acting_activations_};
   acting_torso_.Forward({&pass, 1}, count, main_);
   EnqueueActionValues(set, count);
-  CheckCuda(
-      cudaMemcpyAsync(host_q_.data(), q_.data(), sizeof(float) * count * spec_.network.actions,
-                      cudaMemcpyDeviceToHost, main_),
-      "copying values from the GPU");
 }
 
 // q_ from the hidden layer.

@@ -107,7 +107,7 @@ class CudaLearner final : public GpuLearner {
   const std::size_t hidden_w_, head_w_, head_b_;  // offsets
   Stream main_, side_;
   Stream third_{Stream::kPatient}, ahead_{Stream::kPatient};
-  Event fork_, join_, begin_done_, ahead_fork_, ahead_done_, squares_done_, step_done_, third_done_;
+  Event fork_, join_, begin_done_, ahead_fork_, ahead_done_, squares_done_, third_done_;
   Torso torso_, acting_torso_;
 
   // The state.
@@ -138,11 +138,9 @@ class CudaLearner final : public GpuLearner {
   DeviceBuffer<float> hidden_parts_;  // [member, batch, hidden unit]
   DeviceBuffer<double> squares_;
   DeviceBuffer<float> quantiles_;  // of categorical heads
-  DeviceBuffer<double> td_errors_;
-  DeviceBuffer<Uncertainty> uncertainty_;
   PinnedBuffer<StepState> host_step_;
-  PinnedBuffer<double> host_td_errors_;
-  PinnedBuffer<Uncertainty> host_uncertainty_;
+  PinnedBuffer<double> td_errors_;
+  PinnedBuffer<Uncertainty> uncertainty_;
   std::array<Graph, 2> update_graphs_;  // [current_]
   bool begun_ = false;
   mutable FloatBuffer host_gradient_;
@@ -153,8 +151,7 @@ class CudaLearner final : public GpuLearner {
   DeviceBuffer<float> acting_observations_;
   Torso::Activations acting_activations_;
   DeviceBuffer<float> acting_values_;  // [batch, member, action] of categorical heads
-  DeviceBuffer<float> q_;
-  PinnedBuffer<float> host_q_;
+  PinnedBuffer<float> q_;
   std::array<std::vector<Graph>, 2> acting_graphs_;  // [current_][count]; made when first needed
 };
 

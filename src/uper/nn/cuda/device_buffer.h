@@ -55,7 +55,8 @@ class DeviceBuffer {
   T* data_ = nullptr;
 };
 
-// Page-locked host memory, which the GPU copies without the host's help. Zero at first.
+// Page-locked host memory, which the GPU copies without the host's help and which kernels can write
+// (seen by the host once it has waited for them). Zero at first.
 template <typename T>
 class PinnedBuffer {
  public:

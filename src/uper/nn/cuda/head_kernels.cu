@@ -5,6 +5,7 @@
 #include "uper/base/check.h"
 #include "uper/nn/cuda/cuda_error.h"
 #include "uper/nn/cuda/head_kernels.h"
+#include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/reductions.cuh"
 
 namespace uper {
@@ -70,6 +71,7 @@ __global__ void __launch_bounds__(kThreads)
   float* group_sums = units + part_size * kSamples;  // [group][kSamples][width]
   int* list = reinterpret_cast<int*>(group_sums + kThreads * kSamples);
   const bool all = selection.actions == nullptr;
+  AwaitPredecessor();
   const int samples = ListSamples(batch, list, &count, [&](int b) {
     return all || __ldg(selection.actions + b * selection.sample_stride +
                         member * selection.member_stride) == action;
@@ -141,6 +143,7 @@ __global__ void __launch_bounds__(kThreads) MeansKernel(const __grid_constant__ 
   extern __shared__ __align__(16) float memory[];
   __shared__ float warp_sums[kWarps][kMeansSamples][kWarpSize];
   float* row_values = memory;  // [sample][action]
+  AwaitPredecessor();
   const int member = static_cast<int>(blockIdx.x);
   const int first = static_cast<int>(blockIdx.y) * kMeansSamples;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -270,6 +273,7 @@ __global__ void __launch_bounds__(kThreads)
   float* w_tile = d_tile + kTileOutputs * kSamples;  // [hidden unit][kRowStride]
   float* warp_sums = w_tile + kRows * kRowStride;    // [warp][kSamples][hidden unit]
   int* list = reinterpret_cast<int*>(warp_sums + kWarps * kSamples * kRows);
+  AwaitPredecessor();
   const int action = static_cast<int>(blockIdx.x) / s.members;
   const int member = static_cast<int>(blockIdx.x) % s.members;
   const int samples = ListSamples(gradient.batch, list, &count, [&](int b) {
@@ -343,6 +347,7 @@ static_assert(kWarps == kSamples, "a warp adds up a sample");
 
 __global__ void SumHiddenKernel(HeadShape s, const __grid_constant__ HeadGradient gradient,
                                 const float* parts, float* d_hidden) {
+  AwaitPredecessor();
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= gradient.batch * s.hidden_total()) return;
   const int b = i / s.hidden_total();
@@ -350,9 +355,11 @@ __global__ void SumHiddenKernel(HeadShape s, const __grid_constant__ HeadGradien
   const int first = s.separate_hidden ? i % s.hidden_total() / s.hidden : 0;
   const int last = s.separate_hidden ? first + 1 : s.members;
   float sum = 0;
+#pragma unroll 5
   for (int k = first; k < last; ++k) {
-    if (!Learns(gradient.masks, b, k)) continue;
-    sum += parts[(static_cast<std::ptrdiff_t>(k) * gradient.batch + b) * s.hidden + unit];
+    const float part =
+        parts[(static_cast<std::ptrdiff_t>(k) * gradient.batch + b) * s.hidden + unit];
+    sum += Learns(gradient.masks, b, k) ? part : 0.0F;  // else nobody wrote it
   }
   d_hidden[i] = gradient.hidden[i] > 0 ? sum : 0.0F;
 }
@@ -527,7 +534,7 @@ HeadShape HeadShapeOf(const NetworkSpec& spec) {
 }
 
 void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection* selections, int count,
-                  cudaStream_t stream) {
+                  cudaStream_t stream, Follow follow) {
   UPER_CHECK(count >= 1 && count <= kMaxSelections, "selections to do");
   Selections all;
   for (int i = 0; i < count; ++i) all.list[i] = selections[i];
@@ -538,15 +545,14 @@ void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection* select
       sizeof(int) * batch;
   AllowSharedMemory(SelectKernel, bytes);
   const dim3 grid(shape.actions * shape.members, kHeadParts * Pieces(shape.outputs, width), count);
-  SelectKernel<<<grid, kThreads, bytes, stream>>>(shape, batch, all, width);
-  CheckLaunch("head outputs");
+  LaunchKernel("head outputs", SelectKernel, {grid, kThreads, bytes, stream, follow}, shape, batch,
+               all, width);
 }
 
-void LaunchMeans(const HeadMeans& means, cudaStream_t stream) {
+void LaunchMeans(const HeadMeans& means, cudaStream_t stream, Follow follow) {
   const dim3 grid(means.members, Pieces(means.batch, kMeansSamples));
   const std::size_t bytes = sizeof(float) * kMeansSamples * means.actions;
-  MeansKernel<<<grid, kThreads, bytes, stream>>>(means);
-  CheckLaunch("head means");
+  LaunchKernel("head means", MeansKernel, {grid, kThreads, bytes, stream, follow}, means);
 }
 
 void LaunchAtomValues(const HeadShape& shape, const AtomValues& call, cudaStream_t stream) {
@@ -569,22 +575,22 @@ void LaunchMemberMean(const HeadShape& shape, int batch, const float* values, fl
 }
 
 void LaunchBackwardHidden(const HeadShape& shape, const HeadGradient& gradient, const float* w,
-                          float* parts, cudaStream_t stream) {
+                          float* parts, cudaStream_t stream, Follow follow) {
   const std::size_t bytes =
       sizeof(float) * (kTileOutputs * kSamples + kRows * kRowStride + kWarps * kSamples * kRows) +
       sizeof(int) * gradient.batch;
   AllowSharedMemory(BackwardHiddenKernel, bytes);
   const dim3 grid(shape.actions * shape.members, Pieces(shape.hidden, kRows));
-  BackwardHiddenKernel<<<grid, kThreads, bytes, stream>>>(shape, gradient, w, parts);
-  CheckLaunch("gradient of the hidden layer");
+  LaunchKernel("gradient of the hidden layer", BackwardHiddenKernel,
+               {grid, kThreads, bytes, stream, follow}, shape, gradient, w, parts);
 }
 
 void LaunchSumHidden(const HeadShape& shape, const HeadGradient& gradient, const float* parts,
-                     float* d_hidden, cudaStream_t stream) {
+                     float* d_hidden, cudaStream_t stream, Follow follow) {
   const int size = gradient.batch * shape.hidden_total();
-  SumHiddenKernel<<<Pieces(size, kThreads), kThreads, 0, stream>>>(shape, gradient, parts,
-                                                                   d_hidden);
-  CheckLaunch("sum of the hidden layer's gradient");
+  LaunchKernel("sum of the hidden layer's gradient", SumHiddenKernel,
+               {static_cast<unsigned>(Pieces(size, kThreads)), kThreads, 0, stream, follow}, shape,
+               gradient, parts, d_hidden);
 }
 
 void LaunchBackwardBias(const HeadShape& shape, const HeadGradient& gradient, float* d_bias,

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "uper/core/host_device.h"
+#include "uper/nn/cuda/follow.h"
 #include "uper/nn/network_spec.h"
 
 namespace uper {
@@ -48,7 +49,7 @@ struct HeadSelection {
 };
 inline constexpr int kMaxSelections = 2;
 void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection* selections, int count,
-                  cudaStream_t stream);
+                  cudaStream_t stream, Follow follow = Follow::kAfter);
 
 // values [batch, member, action] = bias + hidden x table of each member. chosen [batch, member]
 // gets the greedy actions if not null. `members` and `hidden` may describe the mean table: one
@@ -66,7 +67,7 @@ struct HeadMeans {
   float* values = nullptr;
   int* chosen = nullptr;
 };
-void LaunchMeans(const HeadMeans& means, cudaStream_t stream);
+void LaunchMeans(const HeadMeans& means, cudaStream_t stream, Follow follow = Follow::kAfter);
 
 // values [batch, member, action]: the expected atom of each member's distribution, from the parts
 // of all actions' outputs.
@@ -99,10 +100,10 @@ struct HeadGradient {
 };
 // parts [member, batch, hidden]: each member's share of the hidden layer's gradient.
 void LaunchBackwardHidden(const HeadShape& shape, const HeadGradient& gradient, const float* w,
-                          float* parts, cudaStream_t stream);
+                          float* parts, cudaStream_t stream, Follow follow = Follow::kAfter);
 // d_hidden [batch, hidden_total], through the hidden layer's ReLU.
 void LaunchSumHidden(const HeadShape& shape, const HeadGradient& gradient, const float* parts,
-                     float* d_hidden, cudaStream_t stream);
+                     float* d_hidden, cudaStream_t stream, Follow follow = Follow::kAfter);
 // The gradient of the bias [action, member, output], or of the one shared number.
 void LaunchBackwardBias(const HeadShape& shape, const HeadGradient& gradient, float* d_bias,
                         cudaStream_t stream);

@@ -47,6 +47,7 @@ __global__ void __launch_bounds__(kThreads)
   state.loss = loss;
   state.gradient_norm = norm;
   state.finite = isfinite(loss) && isfinite(norm) ? 1 : 0;
+  *call.report = state;
   if (state.finite == 0) return;
   const bool clipped = rules.max_global_norm > 0 && norm >= rules.max_global_norm;
   state.gradient_scale = clipped ? static_cast<float>(rules.max_global_norm / norm) : 1.0F;

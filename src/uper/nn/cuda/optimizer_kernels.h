@@ -84,6 +84,7 @@ struct FinishStep {
   const MemberFindings* members = nullptr;
   int member_count = 0;
   StepState* state = nullptr;
+  StepState* report = nullptr;  // a copy for the host
 };
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream);
 

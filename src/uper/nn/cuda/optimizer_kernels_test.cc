@@ -31,6 +31,7 @@ void StepOnCpu(const AnyOptimizer& optimizer, std::int64_t step, double scale,
 StepState Finish(const OptimizerRules& rules, const StoredGradient& stored,
                  const std::vector<MemberFindings>& members, DeviceBuffer<StepState>& state) {
   DeviceBuffer<double> squares(kSquareBlocks);
+  PinnedBuffer<StepState> report(1);
   const DeviceBuffer<MemberFindings> findings = OnGpu(members);
   LaunchBeginStep(rules, state.data(), nullptr);
   LaunchSquares(stored, squares.data(), nullptr);
@@ -39,9 +40,13 @@ StepState Finish(const OptimizerRules& rules, const StoredGradient& stored,
                     .square_count = kSquareBlocks,
                     .members = findings.data(),
                     .member_count = static_cast<int>(members.size()),
-                    .state = state.data()},
+                    .state = state.data(),
+                    .report = report.data()},
                    nullptr);
-  return FromGpu(state)[0];
+  const StepState found = FromGpu(state)[0];
+  EXPECT_EQ(report[0].gradient_norm, found.gradient_norm);
+  EXPECT_EQ(report[0].finite, found.finite);
+  return found;
 }
 
 class OptimizerKernelsTest : public GpuTest {};

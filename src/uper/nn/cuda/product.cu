@@ -4,6 +4,7 @@
 
 #include "uper/base/check.h"
 #include "uper/nn/cuda/cuda_error.h"
+#include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/product.h"
 
 namespace uper {
@@ -247,6 +248,7 @@ __global__ void __launch_bounds__(S::kThreads)
                                                                    p.columns);
   PixelLoader<S::kRows, S::kThreads> pixels(p.a_bytes, p.a_scale, p.a_rows, first_m,
                                             kBytes ? p.rows : 0);
+  AwaitPredecessor();
   const auto stage_of = [&](int chunk) {
     return memory + chunk % kStages * (Memory::kFloatsA + Memory::kFloatsB);
   };
@@ -365,6 +367,7 @@ __global__ void FinishKernel(const __grid_constant__ ProductCall call, long long
   const Product& p = call.products[blockIdx.y];
   const long long size = static_cast<long long>(AllRows(call, p)) * p.columns;
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  AwaitPredecessor();
   if (i >= size) return;
   const float* parts = call.workspace + blockIdx.y * call.splits * part_size + i;
   float sum = 0;
@@ -390,8 +393,13 @@ void Launch(const ProductCall& call, cudaStream_t stream) {
   const auto kernel = ProductKernel<S, kA, kB, kVectors, kBytes>;
   CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMemory),
             "shared memory of a matrix product");
-  kernel<<<grid, S::kThreads, kMemory, stream>>>(call, PartSize(call));
-  CheckCuda(cudaGetLastError(), "matrix product");
+  LaunchKernel("matrix product", kernel,
+               {.grid = grid,
+                .block = S::kThreads,
+                .shared_bytes = kMemory,
+                .stream = stream,
+                .follow = call.follow},
+               call, PartSize(call));
 }
 
 template <Along kA, Along kB, bool kBytes>
@@ -442,8 +450,9 @@ void LaunchProducts(const ProductCall& call, cudaStream_t stream) {
   constexpr int kThreads = 256;
   const long long size = PartSize(call);
   const dim3 grid(static_cast<unsigned>((size + kThreads - 1) / kThreads), call.count);
-  FinishKernel<<<grid, kThreads, 0, stream>>>(call, size);
-  CheckCuda(cudaGetLastError(), "sum of products");
+  LaunchKernel("sum of products", FinishKernel,
+               {.grid = grid, .block = kThreads, .stream = stream, .follow = Follow::kOverlap},
+               call, size);
 }
 
 }  // namespace uper

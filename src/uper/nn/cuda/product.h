@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "uper/nn/cuda/follow.h"
+
 namespace uper {
 
 // Matrix products of the torso: convolutions and dense layers, forward and backward, are all
@@ -71,6 +73,7 @@ struct ProductCall {
   // The length is cut into so many parts, computed at the same time and added in order.
   int splits = 1;
   float* workspace = nullptr;  // WorkspaceSize() floats if splits > 1
+  Follow follow = Follow::kAfter;
 };
 
 // Floats that a call with these splits needs.

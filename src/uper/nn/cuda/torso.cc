@@ -280,6 +280,7 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
       p.c = passes[pass].activations->layers[i].data();
     }
     if (i == 0 && reads_pixels()) UsePixels(call);
+    call.follow = i > 0 ? Follow::kOverlap : Follow::kAfter;
     LaunchProducts(call, stream);
   }
 }
@@ -296,7 +297,10 @@ void Torso::Backward(const Pass& pass, float* gradient, const Branches& branches
     LaunchProducts(WeightsCall(i, pass, gradient), stream);
     if (branches.weights_enqueued) branches.weights_enqueued(i, stream);
     if (i == 0) break;
-    for (const ProductCall& call : InputCalls(i, pass)) LaunchProducts(call, branches.main);
+    for (ProductCall& call : InputCalls(i, pass)) {
+      call.follow = Follow::kOverlap;
+      LaunchProducts(call, branches.main);
+    }
   }
   if (layers_.size() == 1) return;
   CheckCuda(cudaEventRecord(branches.join, branches.side), "cudaEventRecord");

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "uper/nn/cuda/cuda_error.h"
+#include "uper/nn/cuda/follow.h"
+
+namespace uper {
+
+// What a kernel that may overlap (Follow::kOverlap) calls before it touches what other kernels
+// write. Lets the kernel behind it start.
+__device__ inline void AwaitPredecessor() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
+#endif
+}
+
+// Older GPUs start every kernel after the one before it.
+inline bool CanOverlap() {
+  static const bool can = [] {
+    int major = 0;
+    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
+           major >= 9;
+  }();
+  return can;
+}
+
+struct LaunchShape {
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+  Follow follow = Follow::kAfter;
+};
+
+template <typename... Parameters, typename... Arguments>
+void LaunchKernel(const char* what, void (*kernel)(Parameters...), const LaunchShape& shape,
+                  Arguments&&... arguments) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = shape.grid;
+  config.blockDim = shape.block;
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = shape.stream;
+  config.attrs = &attribute;
+  config.numAttrs = shape.follow == Follow::kOverlap && CanOverlap() ? 1 : 0;
+  CheckCuda(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), what);
+}
+
+}  // namespace uper
