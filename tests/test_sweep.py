@@ -76,6 +76,15 @@ def unbroken(tmp_path_factory):
     return folder / "out", result
 
 
+@pytest.fixture(scope="module")
+def sweep_seconds(tmp_path_factory):
+    """How long the sweep takes here, so that kills can be spread over it."""
+    folder = tmp_path_factory.mktemp("timed")
+    start = time.monotonic()
+    assert sweep(write(folder, SMALL), folder / "out", "--jobs", 2).returncode == 0
+    return time.monotonic() - start
+
+
 def test_runs_folders_and_summary(unbroken):
     folder, result = unbroken
     rows = timeless(folder / "summary.csv")
@@ -123,26 +132,35 @@ def kill_everything(process):
     process.wait()
 
 
-@pytest.mark.parametrize("with_children", [True, False])
-def test_killed_at_random_moments_it_ends_the_same(unbroken, tmp_path, with_children):
-    file = write(tmp_path, SMALL)
-    generator = random.Random(with_children)
-    kills = 0
-    for _ in range(6):
-        process = subprocess.Popen([PROGRAM, "sweep", file, "--out", tmp_path / "out", "--jobs", "2"],
+def kill_and_resume(file, folder, with_children, seconds, generator):
+    """Kills the sweep at random moments, then lets it end; how often it was killed."""
+    killed = 0
+    for _ in range(5):
+        process = subprocess.Popen([PROGRAM, "sweep", file, "--out", folder, "--jobs", "2"],
                                    stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         try:
-            process.wait(timeout=generator.uniform(0.1, 1.2))
-            break
+            process.wait(timeout=generator.uniform(0, seconds / 2))
+            break  # it ended before
         except subprocess.TimeoutExpired:
             kill_everything(process) if with_children else process.kill()
             process.wait()
-            kills += 1
-    assert kills >= 2, "the sweep ended before it could be killed"
+            killed += 1
     # Children that survive a kill of the sweep alone save and end by themselves; this waits for them.
-    result = sweep(file, tmp_path / "out", "--jobs", 2)
+    result = sweep(file, folder, "--jobs", 2)
     assert result.returncode == 0, result.stderr
-    same_results(unbroken[0], tmp_path / "out")
+    return killed
+
+
+@pytest.mark.parametrize("with_children", [True, False])
+def test_killed_at_random_moments_it_ends_the_same(unbroken, sweep_seconds, tmp_path, with_children):
+    file, generator, kills = write(tmp_path, SMALL), random.Random(with_children), 0
+    for number in range(10):
+        folder = tmp_path / f"out{number}"
+        kills += kill_and_resume(file, folder, with_children, sweep_seconds, generator)
+        same_results(unbroken[0], folder)
+        if kills >= 8:
+            return
+    pytest.fail(f"only {kills} kills hit a running sweep")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
