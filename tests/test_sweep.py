@@ -1,6 +1,7 @@
 """`uper sweep`: what it runs, that nothing is lost when it is killed, and what it refuses."""
 
 import csv
+import fcntl
 import json
 import os
 import random
@@ -76,6 +77,15 @@ def unbroken(tmp_path_factory):
     return folder / "out", result
 
 
+@pytest.fixture(scope="module")
+def sweep_seconds(tmp_path_factory):
+    """How long the sweep takes here, so that kills can be spread over it."""
+    folder = tmp_path_factory.mktemp("timed")
+    start = time.monotonic()
+    assert sweep(write(folder, SMALL), folder / "out", "--jobs", 2).returncode == 0
+    return time.monotonic() - start
+
+
 def test_runs_folders_and_summary(unbroken):
     folder, result = unbroken
     rows = timeless(folder / "summary.csv")
@@ -111,10 +121,14 @@ def test_json_and_a_finished_sweep_starts_nothing(unbroken, tmp_path):
     same_results(unbroken[0], folder)
 
 
+def children_of(process):
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+        return [int(word) for word in file.read().split()]
+
+
 def kill_everything(process):
     """kill -9 of the sweep and its children at once, children first or last."""
-    children = [int(word) for word in
-                open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()]
+    children = children_of(process)
     for pid in [process.pid, *children] if process.pid % 2 else [*children, process.pid]:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -123,25 +137,79 @@ def kill_everything(process):
     process.wait()
 
 
-@pytest.mark.parametrize("with_children", [True, False])
-def test_killed_at_random_moments_it_ends_the_same(unbroken, tmp_path, with_children):
-    file = write(tmp_path, SMALL)
-    generator = random.Random(with_children)
-    kills = 0
-    for _ in range(6):
-        process = subprocess.Popen([PROGRAM, "sweep", file, "--out", tmp_path / "out", "--jobs", "2"],
+def kill_and_resume(file, folder, with_children, seconds, generator):
+    """Kills the sweep at random moments, then lets it end; how often it was killed."""
+    killed = 0
+    for _ in range(5):
+        process = subprocess.Popen([PROGRAM, "sweep", file, "--out", folder, "--jobs", "2"],
                                    stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         try:
-            process.wait(timeout=generator.uniform(0.1, 1.2))
-            break
+            process.wait(timeout=generator.uniform(0, seconds / 2))
+            break  # it ended before
         except subprocess.TimeoutExpired:
             kill_everything(process) if with_children else process.kill()
             process.wait()
-            kills += 1
-    assert kills >= 2, "the sweep ended before it could be killed"
+            killed += 1
     # Children that survive a kill of the sweep alone save and end by themselves; this waits for them.
-    result = sweep(file, tmp_path / "out", "--jobs", 2)
+    result = sweep(file, folder, "--jobs", 2)
     assert result.returncode == 0, result.stderr
+    return killed
+
+
+@pytest.mark.parametrize("with_children", [True, False])
+def test_killed_at_random_moments_it_ends_the_same(unbroken, sweep_seconds, tmp_path, with_children):
+    file, generator, kills = write(tmp_path, SMALL), random.Random(with_children), 0
+    for number in range(10):
+        folder = tmp_path / f"out{number}"
+        kills += kill_and_resume(file, folder, with_children, sweep_seconds, generator)
+        same_results(unbroken[0], folder)
+        if kills >= 8:
+            return
+    pytest.fail(f"only {kills} kills hit a running sweep")
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_runs_end_with_a_killed_sweep(tmp_path):
+    file = write(tmp_path, SMALL.replace("frames = 2000", "frames = 10_000_000"))
+    process = subprocess.Popen([PROGRAM, "sweep", file, "--out", tmp_path / "out", "--jobs", "2"],
+                               stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while len(list((tmp_path / "out").glob("runs/*/metrics.csv"))) < 2:
+        time.sleep(0.01)
+    children = children_of(process)
+    process.kill()
+    process.wait()
+    try:
+        end = time.monotonic() + 60
+        while any(map(is_running, children)):
+            assert time.monotonic() < end, "the runs go on without their sweep"
+            time.sleep(0.02)
+    finally:
+        for child in filter(is_running, children):
+            os.kill(child, signal.SIGKILL)
+    logs = [path.read_text() for path in (tmp_path / "out" / "logs").iterdir()]
+    assert len(logs) == 2 and all("interrupted and saved" in log for log in logs)
+
+
+def test_a_run_that_somebody_holds_is_waited_for(unbroken, tmp_path):
+    """After a kill of the sweep a run may still be saving."""
+    file, held = write(tmp_path, SMALL), tmp_path / "out" / "runs" / ENSEMBLE_RUN / "lock"
+    held.parent.mkdir(parents=True)
+    with open(held, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = subprocess.Popen([PROGRAM, "sweep", file, "--out", tmp_path / "out", "--jobs", "1"],
+                                   stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        while len(list((tmp_path / "out").glob("runs/*/finished"))) < 3:
+            assert process.poll() is None
+            time.sleep(0.02)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0 and "waiting: " in errors, errors
     same_results(unbroken[0], tmp_path / "out")
 
 
@@ -188,8 +256,7 @@ def test_pinning(tmp_path):
     try:
         while len(list((tmp_path / "out").glob("runs/*/metrics.csv"))) < 2:
             time.sleep(0.01)
-        children = open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()
-        cpus = [os.sched_getaffinity(int(child)) for child in children]
+        cpus = [os.sched_getaffinity(child) for child in children_of(process)]
         assert sorted(map(sorted, cpus)) == [[usable[0]], [usable[1]]]
         second = sweep(file, tmp_path / "out")
         assert second.returncode == 4 and str(process.pid) in second.stderr
@@ -252,7 +319,7 @@ def test_slurm_preemption_and_time_limit(tmp_path):
     """A preempted element and one whose time is nearly up save, are queued again and end as if nothing was."""
     if slurm_cluster.missing():
         pytest.skip(slurm_cluster.missing())
-    text = SMALL.replace("frames = 2000", "frames = 40_000").replace('"dqn", ', "")
+    text = SMALL.replace("frames = 2000", "frames = 100_000").replace('"dqn", ', "")
     file = write(tmp_path, text + '[slurm]\npartition = "low"\n')
     assert sweep(file, tmp_path / "here").returncode == 0
     folder = tmp_path / "out"

@@ -248,6 +248,7 @@ std::vector<std::string> Columns(const Reader& reader) {
   return columns;
 }
 
+// No two keys but agent.name and environment.name end alike; names that are equal get numbers.
 std::string LastPart(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 std::string AsFileName(std::string text) {
@@ -261,16 +262,12 @@ std::string AsFileName(std::string text) {
 
 // "minatar-breakout_qr-ens-uper_learning_rate=3e-05_seed=1"
 std::string NameOf(const SweepRun& run, const std::vector<std::string>& columns) {
-  const auto same_end = [&](const std::string& key) {
-    return std::count_if(columns.begin(), columns.end(),
-                         [&](const auto& other) { return LastPart(other) == LastPart(key); });
-  };
   std::string name = run.config.environment.name + "_" + run.config.agent.name;
   for (std::size_t i = 2; i + 1 < columns.size(); ++i) {
     const std::string& key = columns[i];
     const std::string_view text = run.Text(key);
     if (text.empty()) continue;
-    name += "_" + (same_end(key) > 1 ? key : LastPart(key)) + "=" + std::string(text);
+    name += "_" + LastPart(key) + "=" + std::string(text);
   }
   name = AsFileName(name).substr(0, kLongestName);
   return name + "_seed=" + std::to_string(run.config.seed);

@@ -38,9 +38,9 @@ optimizer.learning_rate = [1e-4, 0.001, 1]
 )",
                                         "s.toml");
   ASSERT_EQ(plan.runs.size(), 2u * 2 * 3);
-  EXPECT_EQ(plan.runs[0].name, "minatar-breakout_dqn_learning_rate=0.0001_seed=7");
+  EXPECT_EQ(plan.runs[0].name, "minatar-breakout_dqn_learning_rate=1e-04_seed=7");
   EXPECT_EQ(plan.runs[1].name, "minatar-breakout_dqn_learning_rate=0.001_seed=7");
-  EXPECT_EQ(plan.runs[3].name, "minatar-breakout_dqn_learning_rate=0.0001_seed=3");
+  EXPECT_EQ(plan.runs[3].name, "minatar-breakout_dqn_learning_rate=1e-04_seed=3");
   EXPECT_EQ(plan.runs[11].name, "minatar-breakout_qr-dqn_learning_rate=1_seed=3");
   const RunConfig& last = plan.runs[11].config;
   EXPECT_EQ(last.agent.name, "qr-dqn");
@@ -70,7 +70,6 @@ agent.name = "qr-dqn"
 }
 
 TEST(SweepPlan, NamesAreUniqueFileNames) {
-  // Two keys that end alike are written in full; texts that are no file names collide.
   const SweepPlan plan = ParseSweepPlan(R"(
 [grid]
 network.hidden_units = [8, 16]
@@ -89,6 +88,23 @@ evaluation_epsilon = [0.5, 0.25]
   EXPECT_EQ(plan.runs[0].name,
             "minatar-breakout_qr-ens-uper_hidden_units=8_mlp_units=8_epsilon_to=0_"
             "evaluation_epsilon=0.5_seed=1");
+}
+
+TEST(SweepPlan, NamesThatWouldBeTooLongOrEqualAreNumbered) {
+  std::string text = "[grid]\n";
+  for (const char* key :
+       {"checkpoint_every_frames", "log_every_frames", "evaluate_every_frames", "evaluation_frames",
+        "evaluation_episodes", "environment.time_limit_frames", "replay.capacity_transitions",
+        "replay.importance_exponent_end_transitions"}) {
+    text += std::string(key) + " = [1_000_000, 2_000_000]\n";
+  }
+  const SweepPlan plan = ParseSweepPlan(text, "s.toml");
+  std::set<std::string> names;
+  for (const SweepRun& run : plan.runs) {
+    EXPECT_LE(run.name.size(), 255u);
+    names.insert(run.name);
+  }
+  EXPECT_EQ(names.size(), 256u);
 }
 
 TEST(SweepPlan, OneThreadUnlessTheFileSaysOtherwise) {
