@@ -17,7 +17,7 @@ GpuInfo FindGpu() {
 #endif
 }
 
-std::unique_ptr<GpuLearner> MakeGpuLearner(const LearnerSpec& spec) {
+std::unique_ptr<GpuLearner> MakeGpuLearner([[maybe_unused]] const LearnerSpec& spec) {
   const GpuInfo gpu = FindGpu();
   if (!gpu.usable) throw Error(ErrorKind::kResources, "no GPU to learn on: " + gpu.why_not);
 #ifdef UPER_CUDA

@@ -18,6 +18,7 @@ bool IsOurMistake(cudaError_t status) {
 
 void CheckCuda(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
+  cudaGetLastError();  // or the next kernel would seem to have failed
   const std::string reason = std::string(what) + ": " + cudaGetErrorString(status);
   if (status == cudaErrorMemoryAllocation) {
     throw Error(ErrorKind::kResources, "the GPU's memory is full (" + reason +

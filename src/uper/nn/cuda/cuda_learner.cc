@@ -362,9 +362,10 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
                   Follow::kOverlap);
   const auto step_hidden = [&](std::size_t layer, cudaStream_t stream) {
     if (layer + 1 < torso_.layers()) return;
-    LaunchSquares(HiddenGradient(), squares_.data() + kSquareBlocks, stream);
+    fourth_fork_.Order(stream, fourth_);
+    LaunchSquares(HiddenGradient(), squares_.data() + kSquareBlocks, fourth_);
     LaunchOptimizer(rules_, StepKind::kAhead, HiddenGradient(), {from.block(0), to.block(0)},
-                    step_.data(), stream);
+                    step_.data(), fourth_);
   };
   torso_.Backward(PassOf(kOnline, from), gradient_.data(),
                   {.main = main_,
@@ -372,6 +373,7 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
                    .fork = fork_,
                    .join = join_,
                    .weights_enqueued = step_hidden});
+  fourth_done_.Order(fourth_, main_);
   CheckCuda(cudaStreamWaitEvent(main_, squares_done_), "cudaStreamWaitEvent");
 }
 

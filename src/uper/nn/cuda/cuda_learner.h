@@ -106,8 +106,9 @@ class CudaLearner final : public GpuLearner {
   const OptimizerRules rules_;
   const std::size_t hidden_w_, head_w_, head_b_;  // offsets
   Stream main_, side_;
-  Stream third_{Stream::kPatient}, ahead_{Stream::kPatient};
-  Event fork_, join_, begin_done_, ahead_fork_, ahead_done_, squares_done_, third_done_;
+  Stream third_{Stream::kPatient}, fourth_{Stream::kPatient}, ahead_{Stream::kPatient};
+  Event fork_, join_, fourth_fork_, fourth_done_, begin_done_, ahead_fork_, ahead_done_,
+      squares_done_, third_done_;
   Torso torso_, acting_torso_;
 
   // The state.

@@ -55,13 +55,16 @@ struct Selections {
   HeadSelection list[kMaxSelections];
 };
 
-// Grid: action x member, part x tile of outputs, selection. The threads are groups of `width`
-// outputs; group g takes every groups-th hidden unit of the part.
+// Blocks that share the samples of one (action, member).
+constexpr int kSampleBlocks = 2;
+
+// Grid: action x member, part x tile of outputs, selection x share of the samples. The threads are
+// groups of `width` outputs; group g takes every groups-th hidden unit of the part.
 __global__ void __launch_bounds__(kThreads)
     SelectKernel(HeadShape s, int batch, const __grid_constant__ Selections selections, int width) {
   extern __shared__ __align__(16) float memory[];
   __shared__ int count;
-  const HeadSelection& selection = selections.list[blockIdx.z];
+  const HeadSelection& selection = selections.list[blockIdx.z / kSampleBlocks];
   const int action = static_cast<int>(blockIdx.x) / s.members;
   const int member = static_cast<int>(blockIdx.x) % s.members;
   const int part = static_cast<int>(blockIdx.y) % kHeadParts;
@@ -88,7 +91,8 @@ __global__ void __launch_bounds__(kThreads)
                    static_cast<std::ptrdiff_t>(first_unit) * s.outputs + output;
   const int rows = all ? s.actions * s.members : s.members;
   const int row = all ? static_cast<int>(blockIdx.x) : member;
-  for (int first = 0; first < samples; first += kSamples) {
+  for (int first = static_cast<int>(blockIdx.z) % kSampleBlocks * kSamples; first < samples;
+       first += kSampleBlocks * kSamples) {
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < unit_count * kSamples; i += kThreads) {
       const int sample = first + i / unit_count;
@@ -102,7 +106,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     float sums[kSamples] = {};
     if (active) {
-#pragma unroll 8
+#pragma unroll 16
       for (int unit = group; unit < unit_count; unit += groups) {
         const float weight = __ldg(w + static_cast<std::ptrdiff_t>(unit) * s.outputs);
         const float4 low = *reinterpret_cast<const float4*>(units + unit * kSamples);
@@ -136,59 +140,45 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-constexpr int kMeansSamples = 4;
+constexpr int kUnitsPerLane = 16;  // in registers at a time
 
-// Grid: member, group of samples. Lanes are actions, warps take the hidden units in turn.
+// Grid: member, sample. A warp an action at a time, its lanes go along the hidden units.
 __global__ void __launch_bounds__(kThreads) MeansKernel(const __grid_constant__ HeadMeans means) {
-  extern __shared__ __align__(16) float memory[];
-  __shared__ float warp_sums[kWarps][kMeansSamples][kWarpSize];
-  float* row_values = memory;  // [sample][action]
-  AwaitPredecessor();
+  extern __shared__ __align__(16) float row_values[];  // [action]
   const int member = static_cast<int>(blockIdx.x);
-  const int first = static_cast<int>(blockIdx.y) * kMeansSamples;
+  const std::ptrdiff_t b = blockIdx.y;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const float* units[kMeansSamples];
-  for (int i = 0; i < kMeansSamples; ++i) {
-    const std::ptrdiff_t b = min(first + i, means.batch - 1);
-    units[i] = means.units + b * means.unit_stride + member * means.member_step;
-  }
-  for (int tile = 0; tile < means.actions; tile += kWarpSize) {
-    const int action = tile + lane;
-    const float* w =
-        means.weights + static_cast<std::ptrdiff_t>(member) * means.hidden * means.actions + action;
-    float sums[kMeansSamples] = {};
-    if (action < means.actions) {
-#pragma unroll 8
-      for (int unit = warp; unit < means.hidden; unit += kWarps) {
-        const float weight = __ldg(w + unit * means.actions);
+  AwaitPredecessor();
+  const float* units = means.units + b * means.unit_stride + member * means.member_step;
+  for (int action = warp; action < means.actions; action += kWarps) {
+    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(member) * means.actions + action;
+    const float* w = means.weights + row * means.hidden;
+    float sum = 0;
+    for (int first = lane; first < means.hidden; first += kUnitsPerLane * kWarpSize) {
+      float weight[kUnitsPerLane], unit[kUnitsPerLane];
 #pragma unroll
-        for (int i = 0; i < kMeansSamples; ++i) {
-          sums[i] = fmaf(weight, __ldg(units[i] + unit), sums[i]);
-        }
+      for (int i = 0; i < kUnitsPerLane; ++i) {
+        const int at = first + i * kWarpSize;
+        weight[i] = at < means.hidden ? __ldg(w + at) : 0.0F;
+        unit[i] = at < means.hidden ? __ldg(units + at) : 0.0F;
       }
-    }
 #pragma unroll
-    for (int i = 0; i < kMeansSamples; ++i) warp_sums[warp][i][lane] = sums[i];
-    __syncthreads();
-    if (warp < kMeansSamples && action < means.actions) {
-      float sum = __ldg(means.bias + member * means.actions + action);
-      for (int g = 0; g < kWarps; ++g) sum += warp_sums[g][warp][lane];
-      row_values[warp * means.actions + action] = sum;
-      if (first + warp < means.batch) {
-        means.values[((first + warp) * means.members + member) * means.actions + action] = sum;
-      }
+      for (int i = 0; i < kUnitsPerLane; ++i) sum = fmaf(weight[i], unit[i], sum);
     }
-    __syncthreads();
+    sum = WarpSum(sum) + __ldg(means.bias + row);
+    if (lane > 0) continue;
+    row_values[action] = sum;
+    means.values[(b * means.members + member) * means.actions + action] = sum;
   }
-  const int sample = static_cast<int>(threadIdx.x);
-  if (means.chosen == nullptr || sample >= kMeansSamples || first + sample >= means.batch) return;
+  if (means.chosen == nullptr) return;
+  __syncthreads();
+  if (threadIdx.x > 0) return;
   int best = 0;
   for (int a = 1; a < means.actions; ++a) {
-    if (row_values[sample * means.actions + a] > row_values[sample * means.actions + best])
-      best = a;
+    if (row_values[a] > row_values[best]) best = a;
   }
-  means.chosen[(first + sample) * means.members + member] = best;
+  means.chosen[b * means.members + member] = best;
 }
 
 // A warp a (sample, action, member).
@@ -472,23 +462,23 @@ __global__ void __launch_bounds__(kThreads)
   const int member = row / s.hidden % s.members;
   const int action = row / s.hidden / s.members;
   if (lane == 0) {
-    tables.member_weights[(static_cast<std::ptrdiff_t>(member) * s.hidden + unit) * s.actions +
-                          action] = sum / static_cast<float>(s.outputs);
+    tables.member_weights[(static_cast<std::ptrdiff_t>(member) * s.actions + action) * s.hidden +
+                          unit] = sum / static_cast<float>(s.outputs);
   }
 }
 
 __global__ void MeanTableKernel(HeadShape s, HeadTablePointers tables) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const int size = s.hidden * s.actions;
-  const float members = static_cast<float>(s.members);
-  if (s.separate_hidden) {
-    if (i < s.members * size) tables.mean_weights[i] = tables.member_weights[i] / members;
-    return;
-  }
-  if (i >= size) return;
+  if (i >= s.actions * s.hidden_total()) return;
+  const int action = i / s.hidden_total();
+  const int unit = i % s.hidden_total() % s.hidden;
+  const int first = s.separate_hidden ? i % s.hidden_total() / s.hidden : 0;
+  const int last = s.separate_hidden ? first + 1 : s.members;
   float sum = 0;
-  for (int k = 0; k < s.members; ++k) sum += tables.member_weights[k * size + i];
-  tables.mean_weights[i] = sum / members;
+  for (int k = first; k < last; ++k) {
+    sum += tables.member_weights[(k * s.actions + action) * s.hidden + unit];
+  }
+  tables.mean_weights[i] = sum / static_cast<float>(s.members);
 }
 
 // A block an action, a warp a member at a time.
@@ -544,14 +534,15 @@ void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection* select
                        std::size_t{kThreads} * kSamples) +
       sizeof(int) * batch;
   AllowSharedMemory(SelectKernel, bytes);
-  const dim3 grid(shape.actions * shape.members, kHeadParts * Pieces(shape.outputs, width), count);
+  const dim3 grid(shape.actions * shape.members, kHeadParts * Pieces(shape.outputs, width),
+                  count * kSampleBlocks);
   LaunchKernel("head outputs", SelectKernel, {grid, kThreads, bytes, stream, follow}, shape, batch,
                all, width);
 }
 
 void LaunchMeans(const HeadMeans& means, cudaStream_t stream, Follow follow) {
-  const dim3 grid(means.members, Pieces(means.batch, kMeansSamples));
-  const std::size_t bytes = sizeof(float) * kMeansSamples * means.actions;
+  const dim3 grid(means.members, means.batch);
+  const std::size_t bytes = sizeof(float) * means.actions;
   LaunchKernel("head means", MeansKernel, {grid, kThreads, bytes, stream, follow}, means);
 }
 

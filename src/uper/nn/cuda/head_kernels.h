@@ -26,16 +26,16 @@ struct HeadShape {
 };
 HeadShape HeadShapeOf(const NetworkSpec& spec);
 
-// Averages of a head, as HeadTables of the CPU.
+// Averages of a head, as HeadTables of the CPU, but along the hidden units.
 struct HeadTablePointers {
-  float* member_weights = nullptr;  // [member, hidden unit, action]
+  float* member_weights = nullptr;  // [member, action, hidden unit]
   float* member_bias = nullptr;     // [member, action]
-  float* mean_weights = nullptr;    // [hidden unit (of all members, if separate), action]
+  float* mean_weights = nullptr;    // [action, hidden unit (of all members, if separate)]
   float* mean_bias = nullptr;       // [action]
 };
 
 // The hidden units are cut into so many parts whose sums the reader adds up (SumOfParts).
-inline constexpr int kHeadParts = 4;
+inline constexpr int kHeadParts = 8;
 
 // Outputs of one action a (sample, member), or of all actions; without the bias.
 struct HeadSelection {
@@ -62,7 +62,7 @@ struct HeadMeans {
   const float* units = nullptr;  // [batch, unit_stride]; member k reads from k * member_step on
   int unit_stride = 0;
   int member_step = 0;
-  const float* weights = nullptr;  // [member, hidden, action]
+  const float* weights = nullptr;  // [member, action, hidden]
   const float* bias = nullptr;     // [member, action]
   float* values = nullptr;
   int* chosen = nullptr;

@@ -93,17 +93,26 @@ __device__ Constants ConstantsOf(const OptimizerRules& rules, StepKind kind,
           .inside_root = rules.inside_root};
 }
 
+// Within an ulp or two of the rounded results, and several times cheaper: the optimiser must keep
+// up with memory.
+__device__ float FastRoot(float x) {
+  float root;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
+  return root;
+}
+
 // One parameter; g is already scaled.
 template <bool kAdam>
 __device__ void Step(const Constants& c, float g, float& p, float& m, float& v) {
   m = fmaf(c.decay1, m, c.other1 * g);
   v = fmaf(c.decay2, v, c.other2 * (g * g));
   if (kAdam) {
-    p -= c.rate * m / fmaf(sqrtf(v), c.root_scale, c.epsilon);
+    p -= __fdividef(c.rate * m, fmaf(FastRoot(v), c.root_scale, c.epsilon));
   } else {
     const float variance = fmaxf(0.0F, fmaf(-m, m, v));
-    const float divisor = c.inside_root ? sqrtf(variance + c.epsilon) : sqrtf(variance) + c.epsilon;
-    p -= c.rate * g / divisor;
+    const float divisor =
+        c.inside_root ? FastRoot(variance + c.epsilon) : FastRoot(variance) + c.epsilon;
+    p -= __fdividef(c.rate * g, divisor);
   }
 }
 
@@ -175,42 +184,47 @@ __device__ float StepHeadRow(const Constants& c, const HeadRows& rows, const Par
   float sum = 0;
   for (int base = 0; base < s.outputs; base += kUnroll * kWarpSize) {
     const int first = base + lane;
+    const std::ptrdiff_t at = row + first;
     float p[kUnroll], m[kUnroll], v[kUnroll];
 #pragma unroll
     for (int i = 0; i < kUnroll; ++i) {
-      const int at = first + i * kWarpSize;
-      if (at >= s.outputs) continue;
-      p[i] = block.from.p[row + at];
-      m[i] = block.from.m[row + at];
-      v[i] = block.from.v[row + at];
+      if (first + i * kWarpSize >= s.outputs) continue;
+      p[i] = (block.from.p + at)[i * kWarpSize];
+      m[i] = (block.from.m + at)[i * kWarpSize];
+      v[i] = (block.from.v + at)[i * kWarpSize];
     }
     float g[kUnroll] = {};
     HeadRowGradient(rows, action, k, unit, first, g);
 #pragma unroll
     for (int i = 0; i < kUnroll; ++i) {
-      const int at = first + i * kWarpSize;
-      if (at >= s.outputs) continue;
+      if (first + i * kWarpSize >= s.outputs) continue;
       Step<kAdam>(c, g[i] * c.gradient_scale, p[i], m[i], v[i]);
-      block.to.p[row + at] = p[i];
-      block.to.m[row + at] = m[i];
-      block.to.v[row + at] = v[i];
+      (block.to.p + at)[i * kWarpSize] = p[i];
+      (block.to.m + at)[i * kWarpSize] = m[i];
+      (block.to.v + at)[i * kWarpSize] = v[i];
       sum += p[i];
     }
   }
   return sum;
 }
 
-// A warp takes one (action, hidden unit) after the other, for all members; its lanes go along the
-// outputs.
+// The first (action, hidden unit) pair of a block.
+__host__ __device__ int FirstPair(const HeadShape& s, int block, int blocks) {
+  return static_cast<int>(static_cast<long long>(s.actions) * s.hidden * block / blocks);
+}
+
+// A block takes some (action, hidden unit) pairs; its warps share their rows, one a member, and go
+// along the outputs.
 template <bool kAdam>
 __global__ void __launch_bounds__(kHeadThreads, 2)
     HeadOptimizerKernel(OptimizerRules rules, StepKind kind, HeadShape s,
                         const __grid_constant__ HeadGradient gradient,
                         const __grid_constant__ ParameterStep block, const StepState* state,
                         HeadTablePointers tables) {
-  extern __shared__ __align__(16) std::uint64_t masks[];  // [batch], then actions [batch]
+  extern __shared__ __align__(16) std::uint64_t masks[];  // [batch], actions [batch], row_means
   if (!IsDue(kind, *state)) return;
   int* actions = reinterpret_cast<int*>(masks + gradient.batch);
+  float* row_means = reinterpret_cast<float*>(actions + gradient.batch);  // [pair, member]
   for (int b = static_cast<int>(threadIdx.x); b < gradient.batch; b += kHeadThreads) {
     masks[b] = gradient.masks[b];
     actions[b] = gradient.actions[b];
@@ -219,26 +233,31 @@ __global__ void __launch_bounds__(kHeadThreads, 2)
   const Constants c = ConstantsOf(rules, kind, *state);
   const HeadRows rows{s, gradient, actions, masks};
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warps = static_cast<int>(gridDim.x) * (kHeadThreads / kWarpSize);
-  for (int item = static_cast<int>(blockIdx.x * kHeadThreads + threadIdx.x) / kWarpSize;
-       item < s.actions * s.hidden; item += warps) {
-    const int action = item / s.hidden;
-    const int unit = item % s.hidden;
-    float member_sums = 0;
-    for (int k = 0; k < s.members; ++k) {
-      const float sum = WarpSum(StepHeadRow<kAdam>(c, rows, block, action, k, unit));
-      const float mean = sum / static_cast<float>(s.outputs);
-      if (lane == 0) {
-        const std::ptrdiff_t at =
-            (static_cast<std::ptrdiff_t>(k) * s.hidden + unit) * s.actions + action;
-        tables.member_weights[at] = mean;
-        if (s.separate_hidden) tables.mean_weights[at] = mean / static_cast<float>(s.members);
-      }
-      member_sums += mean;
+  const int first = FirstPair(s, blockIdx.x, gridDim.x);
+  const int pairs = FirstPair(s, blockIdx.x + 1, gridDim.x) - first;
+  for (int row = static_cast<int>(threadIdx.x) / kWarpSize; row < pairs * s.members;
+       row += kHeadThreads / kWarpSize) {
+    const int pair = first + row / s.members;
+    const int k = row % s.members;
+    const int action = pair / s.hidden;
+    const int unit = pair % s.hidden;
+    const float sum = WarpSum(StepHeadRow<kAdam>(c, rows, block, action, k, unit));
+    if (lane > 0) continue;
+    const float mean = sum / static_cast<float>(s.outputs);
+    row_means[row] = mean;
+    tables.member_weights[(static_cast<std::ptrdiff_t>(k) * s.actions + action) * s.hidden + unit] =
+        mean;
+    if (s.separate_hidden) {
+      tables.mean_weights[static_cast<std::ptrdiff_t>(action) * s.hidden_total() + k * s.hidden +
+                          unit] = mean / static_cast<float>(s.members);
     }
-    if (lane == 0 && !s.separate_hidden) {
-      tables.mean_weights[unit * s.actions + action] = member_sums / static_cast<float>(s.members);
-    }
+  }
+  __syncthreads();
+  if (s.separate_hidden) return;
+  for (int pair = static_cast<int>(threadIdx.x); pair < pairs; pair += kHeadThreads) {
+    float sum = 0;
+    for (int k = 0; k < s.members; ++k) sum += row_means[pair * s.members + k];
+    tables.mean_weights[first + pair] = sum / static_cast<float>(s.members);
   }
 }
 
@@ -301,8 +320,12 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
             "cudaDeviceGetAttribute");
   const int items = shape.actions * shape.hidden;
   const int blocks = std::min(multiprocessors, Pieces(items, kHeadThreads / kWarpSize));
-  const std::size_t bytes = (sizeof(std::uint64_t) + sizeof(int)) * gradient.batch;
+  const std::size_t bytes = (sizeof(std::uint64_t) + sizeof(int)) * gradient.batch +
+                            sizeof(float) * (items / blocks + 1) * shape.members;
   const auto kernel = rules.adam ? HeadOptimizerKernel<true> : HeadOptimizerKernel<false>;
+  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(bytes)),
+            "shared memory of the optimiser");
   kernel<<<blocks, kHeadThreads, bytes, stream>>>(rules, kind, shape, gradient, weights, state,
                                                   tables);
   CheckCuda(cudaGetLastError(), "optimiser of the head");

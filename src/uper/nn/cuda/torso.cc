@@ -57,14 +57,19 @@ Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Optio
   }
   workspace_ = DeviceBuffer<float>(workspace);
   if (!options.backward) return;
+  std::size_t input_workspace = 0;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     d_outputs_.emplace_back(std::size_t{1} * options.max_batch * layer.d_size());
     classes_.push_back(i > 0 && layer.convolution ? ClassesOf(layer, layers_[i - 1])
                                                   : std::vector<InputClass>());
+    for (const ProductCall& call : i > 0 ? InputCalls(i, {}) : std::vector<ProductCall>()) {
+      input_workspace = std::max(input_workspace, WorkspaceSize(call));
+    }
     weight_workspaces_.emplace_back(std::size_t{kMostSplits} * (layer.taps() + 1) *
                                     (layer.convolution ? layer.out.channels : 0));
   }
+  input_workspace_ = DeviceBuffer<float>(input_workspace);
 }
 
 void Torso::AddLayers(const NetworkSpec& spec, const ParameterLayout& layout) {
@@ -258,6 +263,7 @@ void Torso::UsePixels(ProductCall& call) const {
 }
 
 const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
+  if (pass.activations == nullptr) return nullptr;  // only sizes are asked for
   return layer == 0 ? pass.observations : pass.activations->layers[layer - 1].data();
 }
 
@@ -327,7 +333,7 @@ ProductCall Torso::WeightsCall(std::size_t index, const Pass& pass, float* gradi
   p.c_rows.stride = p.columns;
   call.a_along = Along::kSide;
   call.vectors = forward.vectors;
-  call.tile = p.rows >= 64 ? ProductTile::k64x32By4 : ProductTile::k32x32By8;
+  call.tile = ProductTile::k32x32By4;
   call.sums_row = true;
   call.splits = layer.convolution ? SplitsFor(call) : 1;
   call.workspace = weight_workspaces_[index].data();
@@ -363,6 +369,9 @@ std::vector<ProductCall> Torso::InputCalls(std::size_t index, const Pass& pass) 
     call.b_along = Along::kLength;
     call.vectors = Fours({std::size_t(layer.out.channels), layer.w});
     call.finish = ProductFinish::kMask;
+    call.tile = ProductTile::k32x32By4;
+    call.splits = std::min(SplitsFor(call), 3);
+    call.workspace = input_workspace_.data();
     calls.push_back(call);
   }
   return calls;
@@ -391,6 +400,9 @@ ProductCall Torso::DenseInputCall(std::size_t index, const Pass& pass) {
   call.b_along = Along::kLength;
   call.vectors = Fours({std::size_t(p.length), layer.w});
   call.finish = ProductFinish::kMask;
+  call.tile = ProductTile::k32x32By4;
+  call.splits = std::min(SplitsFor(call), 4);
+  call.workspace = input_workspace_.data();
   return call;
 }
 

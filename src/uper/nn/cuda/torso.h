@@ -123,7 +123,7 @@ class Torso {
   DeviceBuffer<int> pixel_windows_, pixel_taps_, pixel_weights_;
   std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first
   std::vector<DeviceBuffer<float>> d_outputs_;    // [layer]: [batch, d_size]
-  DeviceBuffer<float> workspace_;
+  DeviceBuffer<float> workspace_, input_workspace_;
   std::vector<DeviceBuffer<float>> weight_workspaces_;  // [layer]: they run at the same time
 };
 
