@@ -185,10 +185,11 @@ std::string MissingHere(const Figure& figure, const experiments::Settings& setti
   return figure.missing ? figure.missing(settings) : "";
 }
 
-// Nothing when the figure can be made; else what this machine lacks, or that none of the runs is of
-// its agents.
+// Why `all` leaves the figure out: it wants the machine to itself, something is missing here, or
+// none of the runs is of its agents. Nothing when it is made.
 std::string ReasonToSkip(const Figure& figure, const experiments::Settings& settings,
                          const ReproduceOptions& options) {
+  if (figure.measures_time) return "times this machine: run it by itself";
   const std::string missing = MissingHere(figure, settings);
   if (!missing.empty() || !figure.needs_runs || !figure.check) return missing;
   try {

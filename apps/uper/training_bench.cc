@@ -39,7 +39,7 @@ RunConfig ConfigOf(const TimedTraining& training, int threads) {
   RunConfig config = ResolveConfig(inputs);
   config.checkpoint_every_frames = config.frames;
   config.log_every_frames = training.iteration_frames;
-  FillAutomaticKeys(config, 1);
+  FillAutomaticKeys(config, FramesPerStepOf(config));
   return config;
 }
 

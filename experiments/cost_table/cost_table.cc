@@ -297,7 +297,8 @@ Figure CostTableFigure() {
           .default_seeds = 1,
           .settings = DeclareSettings(),
           .run = Run,
-          .missing = MissingHere};
+          .missing = MissingHere,
+          .measures_time = true};
 }
 
 }  // namespace uper::experiments

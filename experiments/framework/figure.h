@@ -51,6 +51,7 @@ struct Figure {
   // What this machine or build lacks ("needs ..."); an empty text: nothing. Not set: never
   // anything.
   std::function<std::string(const Settings&)> missing = {};
+  bool measures_time = false;  // wants the machine to itself: not part of `reproduce all`
 };
 
 // All figures, in the order of the paper.

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "uper/base/thread_pool.h"
 #include "uper/nn/cpu/cpu_optimizer.h"
 #include "uper/nn/cuda/test_support.h"
 #include "uper/nn/test_data.h"
@@ -19,11 +18,10 @@ std::vector<AnyOptimizer> Optimizers() {
 
 void StepOnCpu(const AnyOptimizer& optimizer, std::int64_t step, double scale,
                const OptimizerBuffers& buffers) {
-  ThreadPool pool(1);
   if (const auto* adam = std::get_if<AdamOptions>(&optimizer)) {
-    AdamStep(*adam, step, scale, buffers, pool);
+    OptimizerStep(*adam, step, scale).Apply(buffers);
   } else {
-    RmsPropStep(std::get<RmsPropOptions>(optimizer), scale, buffers, pool);
+    OptimizerStep(std::get<RmsPropOptions>(optimizer), scale).Apply(buffers);
   }
 }
 
