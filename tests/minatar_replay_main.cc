@@ -117,10 +117,10 @@ void Replay(const std::string& game, bool ramping, double sticky, const std::str
   ByteReader reader(bytes);
   const auto events = reader.ReadBlock();
   Recording recording = ReadRecording(reader);
-  StickyActions environment(
-      std::make_unique<MinAtarEnvironment>(game, ramping, /*minimal_actions=*/false,
-                                           std::make_unique<RecordedRandom>(recording)),
-      sticky, std::make_unique<RecordedRandom>(recording));
+  StickyActions environment(std::make_unique<MinAtarEnvironment>(
+                                "minatar/" + game, game, ramping, /*minimal_actions=*/false,
+                                std::make_unique<RecordedRandom>(recording)),
+                            sticky, std::make_unique<RecordedRandom>(recording));
   WriteFile(output, Play(environment, events));
   for (const auto& draws : recording) {
     UPER_CHECK(draws.empty(), std::to_string(draws.size()) + " recorded draws were not asked for");
