@@ -57,6 +57,17 @@ def timeless_rows(folder):
              if not name.endswith(("_seconds", "_per_second"))} for row in rows]
 
 
+def test_noisy_transitions_are_counted(tmp_path):
+    shares = {}
+    for env in ("minatar/breakout", "noisy-minatar/breakout"):
+        run = tmp_path / env.replace("/", "-")
+        assert train(run, env=env, **{"agent.n_steps": 1}).returncode == 0
+        shares[env] = [float(row["noisy_stored_share"]) for row in timeless_rows(run) if row["replay_size"] != "0"]
+    assert set(shares["minatar/breakout"]) == {0.0}
+    # A quarter of the states is noisy; which ones are visited how often depends on the game.
+    assert all(0.05 < share < 0.6 for share in shares["noisy-minatar/breakout"])
+
+
 def same_result(one, other):
     a, b = inspect(one), inspect(other)
     for key in ("frames", "updates", "parameters_hash", "replay_hash", "finished"):

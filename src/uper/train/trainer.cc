@@ -42,6 +42,17 @@ double UnixSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// Share of the stored transitions that noise on purpose touched; nothing while none is stored.
+std::optional<double> NoisyStoredShare(const Experience& experience) {
+  const ReplayBuffer& buffer = experience.buffer();
+  if (buffer.size() == 0) return std::nullopt;
+  std::size_t noisy = 0;
+  for (std::uint64_t id = buffer.first_id(); id < buffer.next_id(); ++id) {
+    noisy += experience.IsNoisy(id) ? 1 : 0;
+  }
+  return static_cast<double>(noisy) / static_cast<double>(buffer.size());
+}
+
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts parts,
@@ -317,6 +328,7 @@ void Trainer::Log() {
   row.epsilon = Epsilon();
   row.beta = ImportanceExponent();
   row.replay_size = static_cast<double>(parts_.experience->buffer().size());
+  row.noisy_stored_share = NoisyStoredShare(*parts_.experience);
   const auto now = Clock::now();
   const double seconds = std::chrono::duration<double>(now - last_row_time_).count();
   if (frames_ > last_row_frames_ && seconds > 0) {
