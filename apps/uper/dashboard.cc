@@ -8,10 +8,10 @@
 namespace uper {
 namespace {
 
-// As in python/uper_plots/style.py.
+// As in python/uper_plots.
 constexpr Colour kBlue = {0x1f, 0x77, 0xb4};
 constexpr Colour kGreen = {0x2c, 0xa0, 0x2c};
-constexpr Colour kOrange = {0xff, 0x7f, 0x0e};
+constexpr Colour kRed = {0xd6, 0x27, 0x28};
 constexpr Colour kGrey = {0x7f, 0x7f, 0x7f};
 constexpr Colour kLightGrey = {0xe6, 0xe6, 0xe6};
 constexpr Colour kBlack = {0x22, 0x22, 0x22};
@@ -49,7 +49,7 @@ const Canvas& Dashboard::Draw(const DashboardScene& scene) {
   if (has_distribution()) {
     DrawDistributions(scene.decision, {kPlotLeft, kTop + 230, width, 138});
   }
-  DrawTraces(kTop + 412);
+  DrawTraces(kTop + (has_distribution() ? 412 : 230));
   return canvas_;
 }
 
@@ -71,7 +71,7 @@ void Dashboard::Remember(const Decision& decision) {
 }
 
 // The axis that holds all that was seen in the window, so that it does not jump with each step.
-Dashboard::Range Dashboard::RangeOf(Range Past::* range) const {
+Dashboard::Range Dashboard::RangeOf(Range Past::*range) const {
   Range all = past_.back().*range;
   for (const Past& past : past_) {
     all.low = std::min(all.low, (past.*range).low);
@@ -170,8 +170,7 @@ void Dashboard::DrawDistributions(const Decision& decision, const Box& box) {
     std::sort(values.begin(), values.end());
     const auto point = [&](std::size_t i) -> Canvas::Point {
       const double tau = (2.0 * static_cast<double>(i) + 1) / (2.0 * static_cast<double>(count));
-      return {x_of(double{values[i]}),
-              Place(tau, 0, 1, box.y + box.height, box.y)};
+      return {x_of(double{values[i]}), Place(tau, 0, 1, box.y + box.height, box.y)};
     };
     for (std::size_t i = 1; i < count; ++i) canvas_.Line(point(i - 1), point(i), pen);
   }
@@ -183,41 +182,43 @@ void Dashboard::DrawDistributions(const Decision& decision, const Box& box) {
                box.y + box.height + 7, label, kBlack);
 }
 
+// They share the room that is left.
 void Dashboard::DrawTraces(int top) {
-  constexpr int kRow = 56;
-  constexpr int kPlotHeight = 29;
-  const auto draw = [&](const Trace& trace) {
-    DrawTrace(trace, {kPanelLeft, top + 20, kPlotRight - kPanelLeft, kPlotHeight});
-    top += kRow;
-  };
-  draw({&Past::q, "Q  value of the chosen action", kBlack, false});
-  if (has_members()) {
-    draw({&Past::epistemic, "E  the members disagree", kBlue, true});
-  }
+  constexpr int kTallest = 110;
+  std::vector<Trace> traces = {{&Past::q, "Q  value of the chosen action", kBlack, false}};
+  if (has_members()) traces.push_back({&Past::epistemic, "E  the members disagree", kBlue, true});
   if (has_distribution()) {
-    draw({&Past::aleatoric, "A  the return varies", kOrange, true});
+    traces.push_back({&Past::aleatoric, "A  the return varies", kRed, true});
   }
   if (has_members() && has_distribution()) {
-    draw({&Past::info_gain, "1/2 ln(1 + E/A)  information gain", kGreen, true});
+    traces.push_back({&Past::info_gain, "1/2 ln(1 + E/A)  information gain", kGreen, true});
+  }
+  const int height =
+      std::min(kTallest, (kTop + kGameHeight - top) / static_cast<int>(traces.size()));
+  for (const Trace& trace : traces) {
+    DrawTrace(trace, {kPanelLeft, top, kPlotRight - kPanelLeft, height});
+    top += height;
   }
 }
 
 void Dashboard::DrawTrace(const Trace& trace, const Box& box) {
-  canvas_.Text(box.x, box.y - 20, trace.label, trace.colour);
-  DrawTextLeftOf(box.x + box.width, box.y - 20, Short(past_.back().*trace.number), trace.colour);
-  canvas_.FillRect(box.x, box.y + box.height, box.width, 1, kLightGrey);
+  canvas_.Text(box.x, box.y, trace.label, trace.colour);
+  DrawTextLeftOf(box.x + box.width, box.y, Short(past_.back().*trace.number), trace.colour);
+  const int top = box.y + kTextHeight + 8;
+  const int bottom = box.y + box.height - 6;
+  canvas_.FillRect(box.x, bottom, box.width, 1, kLightGrey);
   double low = trace.from_zero ? 0 : past_.back().*trace.number;
   double high = past_.back().*trace.number;
   for (const Past& past : past_) {
     low = std::min(low, past.*trace.number);
     high = std::max(high, past.*trace.number);
   }
-  if (!(high > low)) high = low + 1;
+  if (!(high > low)) high = low + 1;  // a line at the bottom
   // The newest step stands at the right end.
   const auto point = [&](std::size_t i) -> Canvas::Point {
     const double steps_ago = static_cast<double>(past_.size() - 1 - i);
     return {Place(steps_ago, 0, std::max(1, options_.window_steps - 1), box.x + box.width, box.x),
-            Place(past_[i].*trace.number, low, high, box.y + box.height - 2, box.y)};
+            Place(past_[i].*trace.number, low, high, bottom - 1, top)};
   };
   for (std::size_t i = 1; i < past_.size(); ++i) {
     canvas_.Line(point(i - 1), point(i), {.colour = trace.colour, .thickness = 2});
