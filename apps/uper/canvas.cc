@@ -67,6 +67,7 @@ void Canvas::Line(Point from, Point to, const Pen& pen) {
     std::swap(to.x, to.y);
   }
   const int limit = steep ? height_ : width_;
+  const double edge = steep ? width_ : height_;  // across; nothing is drawn from there on
   const double length = to.x - from.x;
   if (length == 0) return;
   const double slope = (to.y - from.y) / length;
@@ -77,9 +78,9 @@ void Canvas::Line(Point from, Point to, const Pen& pen) {
   const int last = static_cast<int>(std::min<double>(end, limit));
   for (int along = static_cast<int>(std::max(begin, 0.0)); along < last; ++along) {
     const double centre = from.y + slope * (along - from.x);
-    const double low = std::max(centre - half, -1.0);
-    const double high = std::min(centre + half, std::max(width_, height_) + 1.0);
-    for (int across = static_cast<int>(std::floor(low)); across <= high + 1; ++across) {
+    const double low = std::clamp(centre - half, -1.0, edge);
+    const double high = std::clamp(centre + half, -1.0, edge);
+    for (int across = static_cast<int>(std::floor(low)); across < high + 0.5; ++across) {
       const double opacity = pen.opacity * Coverage(across, low, high);
       if (opacity > 0) Blend(steep ? across : along, steep ? along : across, pen.colour, opacity);
     }

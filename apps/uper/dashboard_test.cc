@@ -103,7 +103,7 @@ TEST(DashboardTest, TracesReachBackToTheWindow) {
     const Decision decision = DescribeDecision(spec, std::vector<float>{q, 0}, 0, 1);
     return dashboard.Draw({.game = kGame, .decision = decision});
   };
-  const Canvas steady = draw(1);
+  draw(1);
   draw(5);  // the axis of Q reaches to about 5
   EXPECT_TRUE(Shows(draw(1), "5.3", {0x7f, 0x7f, 0x7f}));
   for (int i = 0; i < 5; ++i) draw(1);

@@ -41,7 +41,8 @@ TEST(AleEnvironmentTest, RendersThroughWrappers) {
   ASSERT_EQ(picture.rgb.size(), std::size_t{210} * 160 * 3);
   const std::size_t middle = 3 * (std::size_t{105} * 160 + 80);
   EXPECT_EQ((std::vector(&picture.rgb[middle], &picture.rgb[middle + 3])),
-            (std::vector<std::uint8_t>{144, 72, 17}));
+            (std::vector<std::uint8_t>{109, 118, 43}))
+      << "the field before the first ball";
 }
 
 // Everything that is seen in some steps of random play, episodes in a row.
