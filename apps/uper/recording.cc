@@ -55,7 +55,8 @@ Recording::Recording(const RecordingOptions& options, Learner& learner,
       writer_(MakeVideoWriter(options.file, {.width = Dashboard::kWidth,
                                              .height = Dashboard::kHeight,
                                              .pictures_per_second = options.steps_per_second})),
-      outputs_(learner.spec().network.actions * learner.spec().network.member_outputs()) {}
+      outputs_(std::size_t{1} * learner.spec().network.actions *
+               learner.spec().network.member_outputs()) {}
 
 void Recording::RenderGame(const EvaluationMoment& moment) {
   if (environment_.Render(game_)) return;
