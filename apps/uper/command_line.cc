@@ -47,7 +47,9 @@ void AddEvaluate(CLI::App& app, const StopFlag& stop, Command& chosen) {
   auto* command = app.add_subcommand("evaluate", "Play a trained agent");
   auto options = std::make_shared<EvaluateOptions>();
   command->add_option("run", options->run, "A run folder")->required();
-  command->add_option("--episodes", options->episodes, "Episodes to play (default: 100)")
+  command
+      ->add_option("--episodes", options->episodes,
+                   "Episodes to play (default: 100; 1 with --video)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command->add_option("--frames", options->frames, "Frames to play")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
@@ -57,6 +59,10 @@ void AddEvaluate(CLI::App& app, const StopFlag& stop, Command& chosen) {
       ->add_option("--against", options->against,
                    "Also play this policy as long, and compare (random)")
       ->check(CLI::IsMember({"random"}));
+  command->add_option(
+      "--video", options->video,
+      "Film the agent and what it is unsure of: FILE.mp4 (needs ffmpeg) or FILE.png "
+      "(animated)");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer(
       "Example: uper evaluate runs/minatar-breakout-qr-ens-uper-1 --episodes 100 --against random");

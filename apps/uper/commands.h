@@ -26,10 +26,11 @@ int Train(const TrainOptions& options, const StopFlag& stop);
 
 struct EvaluateOptions {
   std::filesystem::path run;
-  std::int64_t episodes = 0;  // 0: no limit; both 0: 100 episodes
+  std::int64_t episodes = 0;  // 0: no limit; both 0: 100 episodes, or 1 with a video
   std::int64_t frames = 0;
   std::uint64_t seed = 1;
-  std::string against;  // "random", or empty: nobody
+  std::string against;          // "random", or empty: nobody
+  std::filesystem::path video;  // .mp4 or .png; empty: none
   bool json = false;
 };
 int EvaluateRun(const EvaluateOptions& options, const StopFlag& stop);

@@ -5,6 +5,7 @@
 
 #include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
+#include "apps/uper/recording.h"
 #include "apps/uper/run_setup.h"
 #include "uper/core/moments.h"
 #include "uper/stats/bootstrap.h"
@@ -15,6 +16,9 @@ namespace uper {
 namespace {
 
 constexpr std::int64_t kDefaultEpisodes = 100;
+// A film, unless the command says otherwise: an episode, and no more than half an hour of Atari.
+constexpr std::int64_t kVideoEpisodes = 1;
+constexpr std::int64_t kVideoFrames = 108'000;
 // Environments of `uper evaluate` share no stream with training (0) or its evaluations (from 2^32).
 constexpr std::uint64_t kEvaluateIndex = std::uint64_t{1} << 48;
 constexpr std::uint64_t kRandomIndex = kEvaluateIndex + 1;
@@ -39,19 +43,62 @@ PolicyReturn Summarize(EvaluationResult result) {
   return summary;
 }
 
-PolicyReturn Play(const EvaluateOptions& options, const SavedRun& run, Learner& learner,
-                  double epsilon, std::uint64_t index, const StopFlag& stop) {
-  const std::unique_ptr<Environment> environment = EnvironmentOf(run.config, index);
-  const bool unlimited = options.episodes == 0 && options.frames == 0;
-  EvaluationResult result = Evaluate(learner, *environment,
+// What the command left open, filled in.
+EvaluateOptions WithLimits(EvaluateOptions options) {
+  const bool film = !options.video.empty();
+  if (options.episodes == 0 && options.frames == 0) {
+    options.episodes = film ? kVideoEpisodes : kDefaultEpisodes;
+  }
+  if (film && options.frames == 0) options.frames = kVideoFrames;
+  return options;
+}
+
+PolicyReturn Play(const EvaluateOptions& options, Environment& environment, Learner& learner,
+                  double epsilon, std::uint64_t index, const StopFlag& stop,
+                  const EvaluationWatcher& watch = nullptr) {
+  EvaluationResult result = Evaluate(learner, environment,
                                      {.frames = options.frames,
-                                      .episodes = unlimited ? kDefaultEpisodes : options.episodes,
+                                      .episodes = options.episodes,
                                       .epsilon = epsilon,
                                       .seed = options.seed,
                                       .index = index},
-                                     stop);
+                                     stop, watch);
   if (stop) throw Error(ErrorKind::kInterrupted, "interrupted");
   return Summarize(std::move(result));
+}
+
+int StepsPerSecondOf(const RunConfig& config) {
+  constexpr int kAtariFramesPerSecond = 60;
+  constexpr int kOtherStepsPerSecond = 10;
+  const int frames = FramesPerStepOf(config);
+  return frames > 1 ? kAtariFramesPerSecond / frames : kOtherStepsPerSecond;
+}
+
+PolicyReturn PlayAgent(const EvaluateOptions& options, const SavedRun& run, Learner& learner,
+                       std::int64_t trained_frames, const StopFlag& stop) {
+  const std::unique_ptr<Environment> environment = EnvironmentOf(run.config, kEvaluateIndex);
+  const double epsilon = run.config.evaluation_epsilon;
+  if (options.video.empty()) {
+    return Play(options, *environment, learner, epsilon, kEvaluateIndex, stop);
+  }
+  Recording recording(
+      {.file = options.video,
+       .title = run.config.environment.name,
+       .subtitle = fmt::format("{} after {} frames", run.config.agent.name, trained_frames),
+       .steps_per_second = StepsPerSecondOf(run.config),
+       .aleatoric_floor = run.config.agent.aleatoric_floor},
+      learner, *environment);
+  const PolicyReturn agent = Play(options, *environment, learner, epsilon, kEvaluateIndex, stop,
+                                  [&](const EvaluationMoment& moment) { recording.Show(moment); });
+  recording.Finish();
+  const auto episodes = static_cast<std::int64_t>(agent.result.returns.size());
+  if (options.episodes > 0 && episodes < options.episodes) {
+    fmt::print(stderr,
+               "uper: the video ends after {} frames, before the end of episode {}; --frames N "
+               "sets the length\n",
+               agent.result.frames, episodes + 1);
+  }
+  return agent;
 }
 
 nlohmann::ordered_json ToJson(const PolicyReturn& policy) {
@@ -82,18 +129,20 @@ std::string Verdict(const PolicyReturn& agent, const PolicyReturn& random) {
 
 }  // namespace
 
-int EvaluateRun(const EvaluateOptions& options, const StopFlag& stop) {
+int EvaluateRun(const EvaluateOptions& given, const StopFlag& stop) {
+  const EvaluateOptions options = WithLimits(given);
   SavedRun run = OpenRun(RunFolder(options.run));
   run.config.seed = static_cast<std::int64_t>(options.seed);
+  if (!options.video.empty()) run.config.device = DeviceChoice::kCpu;  // where members can be seen
   ThreadPool pool(ThreadsOf(run.config));
   const std::unique_ptr<Learner> learner = LearnerOf(run.config, pool);
   RestoreLearner(run.checkpoint, *learner);
   const std::int64_t trained_frames = run.checkpoint.manifest.info.at("frames");
-  const PolicyReturn agent =
-      Play(options, run, *learner, run.config.evaluation_epsilon, kEvaluateIndex, stop);
+  const PolicyReturn agent = PlayAgent(options, run, *learner, trained_frames, stop);
   std::optional<PolicyReturn> random;
   if (!options.against.empty()) {
-    random = Play(options, run, *learner, /*epsilon=*/1, kRandomIndex, stop);
+    random = Play(options, *EnvironmentOf(run.config, kRandomIndex), *learner, /*epsilon=*/1,
+                  kRandomIndex, stop);
   }
 
   if (options.json) {
@@ -102,6 +151,7 @@ int EvaluateRun(const EvaluateOptions& options, const StopFlag& stop) {
                                    {"env", run.config.environment.name},
                                    {"trained_frames", trained_frames}};
     json.update(ToJson(agent));
+    if (!options.video.empty()) json["video"] = options.video.string();
     if (random) json["random"] = ToJson(*random);
     fmt::print("{}\n", json.dump());
     return kExitDone;

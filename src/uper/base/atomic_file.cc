@@ -72,6 +72,18 @@ void AtomicFile::FlushBuffer() {
   buffer_.clear();
 }
 
+void AtomicFile::Overwrite(std::uint64_t offset, std::string_view bytes) {
+  FlushBuffer();
+  while (!bytes.empty()) {
+    const ssize_t written =
+        pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) ThrowFileError("cannot write", temporary_, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
+  }
+}
+
 void AtomicFile::Commit() {
   FlushBuffer();
   if (fsync(descriptor_) != 0) ThrowFileError("cannot save", temporary_, errno);

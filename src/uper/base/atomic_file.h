@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -22,9 +23,13 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void Write(std::string_view bytes);
+  // Replaces bytes that were written before.
+  void Overwrite(std::uint64_t offset, std::string_view bytes);
   void Commit();
 
   const std::filesystem::path& path() const { return path_; }
+  // The temporary name, for another program that writes the file in our place.
+  const std::filesystem::path& temporary() const { return temporary_; }
 
  private:
   void FlushBuffer();

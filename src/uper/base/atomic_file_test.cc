@@ -173,6 +173,16 @@ TEST_F(AtomicFileTest, AFailedWriteLeavesTheOldContent) {
   EXPECT_EQ(FilesIn(folder_), 1);
 }
 
+TEST_F(AtomicFileTest, OverwritesWhatWasWrittenBefore) {
+  AtomicFile file(folder_ / "a");
+  file.Write("0123456789");
+  file.Overwrite(2, "xyz");
+  file.Write("end");
+  EXPECT_EQ(Content(file.temporary()).substr(0, 10), "01xyz56789");
+  file.Commit();
+  EXPECT_EQ(Content(folder_ / "a"), "01xyz56789end");
+}
+
 TEST_F(AtomicFileTest, CreateWritableFolderMakesParentsAndLeavesNothing) {
   const fs::path deep = folder_ / "a" / "b" / "c";
   CreateWritableFolder(deep);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +44,13 @@ struct TimeStep {
   bool last() const { return terminated || truncated; }
 };
 
+// A picture in colour, rgb [height, width, 3].
+struct Picture {
+  int height = 0;
+  int width = 0;
+  std::vector<std::uint8_t> rgb;
+};
+
 // A game that an agent can play. Observations are written into memory of the caller's, exactly
 // spec().observation_bytes() of it. All randomness comes from streams made at construction, so that
 // seed and actions decide everything. Not thread-safe; environments share nothing.
@@ -60,6 +68,10 @@ class Environment {
   // Plays one action and writes the observation after it. REQUIRES: an episode is under way (Reset
   // was called and no step was last() since) and the action is in range.
   TimeStep Step(int action, std::span<std::byte> observation);
+
+  // Draws the game as people know it, at the last observation, if it looks otherwise than its
+  // observations; returns whether it does. REQUIRES: Reset() was called.
+  virtual bool Render(Picture& /*picture*/) const { return false; }
 
   // Everything that decides the future, also in mid-episode: an environment made with the same
   // options that restores the state continues bit for bit.

@@ -11,6 +11,12 @@ namespace {
 
 }  // namespace
 
+void Learner::MemberOutputs(std::span<const std::byte> /*observation*/,
+                            std::span<float> /*outputs*/) {
+  throw Error(ErrorKind::kUsage,
+              "the outputs of single members cannot be had on this device; use the CPU");
+}
+
 void LearnerSpec::Validate() const {
   network.Validate();
   std::visit([](const auto& options) { options.Validate(); }, optimizer);

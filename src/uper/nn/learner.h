@@ -80,6 +80,11 @@ class Learner {
   virtual void ActionValues(std::span<const std::byte> observations, int count,
                             std::span<float> q) = 0;
 
+  // outputs [action, member, output]: all that the online network puts out for one observation, as
+  // LossSpec::head reads it. For people who want to look; a learner need not offer it, and then
+  // throws Error(kUsage).
+  virtual void MemberOutputs(std::span<const std::byte> observation, std::span<float> outputs);
+
   // target = online.
   virtual void CopyTarget() = 0;
 

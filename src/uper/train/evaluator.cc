@@ -14,7 +14,8 @@ double EvaluationResult::mean_return() const {
 }
 
 EvaluationResult Evaluate(Learner& learner, Environment& environment,
-                          const EvaluationOptions& options, const StopFlag& stop) {
+                          const EvaluationOptions& options, const StopFlag& stop,
+                          const EvaluationWatcher& watch) {
   RandomStream exploration(options.seed, "evaluation exploration", options.index);
   AgentView seen(environment.spec());
   std::vector<float> q(environment.spec().actions);
@@ -25,6 +26,13 @@ EvaluationResult Evaluate(Learner& learner, Environment& environment,
   };
   EvaluationResult result;
   bool in_episode = false;
+  EvaluationMoment moment{.seen = seen.bytes()};
+  const auto show = [&](bool last) {
+    moment.last = last;
+    moment.episode = static_cast<std::int64_t>(result.returns.size());
+    moment.episode_return = result.partial_return;
+    if (watch) watch(moment);
+  };
   const auto done = [&] {
     const auto episodes = static_cast<std::int64_t>(result.returns.size());
     return stop || (options.frames > 0 && result.frames >= options.frames) ||
@@ -36,12 +44,17 @@ EvaluationResult Evaluate(Learner& learner, Environment& environment,
       seen.Start();
       result.partial_return = 0;
       in_episode = true;
+      moment.step = 0;
     }
-    const TimeStep step = environment.Step(choose(), seen.next());
+    moment.action = choose();
+    show(/*last=*/false);
+    const TimeStep step = environment.Step(moment.action, seen.next());
     seen.Push();
+    ++moment.step;
     result.frames += step.frames;
     result.partial_return += step.reward;
     if (step.last()) {
+      show(/*last=*/true);
       result.returns.push_back(result.partial_return);
       in_episode = false;
     }

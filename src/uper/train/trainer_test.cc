@@ -213,5 +213,35 @@ TEST(EvaluatorTest, CountsCompleteEpisodesAndFallsBackToAPart) {
   EXPECT_EQ(part.mean_return(), 5);
 }
 
+TEST(EvaluatorTest, ShowsEachDecisionAndTheEnd) {
+  FakeLearner learner(-1);
+  CountingEnvironment environment;
+  const StopFlag stop = false;
+  std::vector<EvaluationMoment> moments;
+  const auto watch = [&](const EvaluationMoment& moment) {
+    EXPECT_EQ(std::to_integer<std::int64_t>(moment.seen[0]), moment.step);  // it counts its steps
+    moments.push_back(moment);
+  };
+  Evaluate(learner, environment, {.episodes = 2, .epsilon = 0}, stop, watch);
+  ASSERT_EQ(moments.size(), 16);  // twice seven decisions and an end
+  for (std::size_t i = 0; i < moments.size(); ++i) {
+    EXPECT_EQ(moments[i].episode, i / 8);
+    EXPECT_EQ(moments[i].step, i % 8);
+    EXPECT_EQ(moments[i].episode_return, i % 8);
+    EXPECT_EQ(moments[i].last, i % 8 == 7);
+    EXPECT_EQ(moments[i].action, 1);
+  }
+}
+
+TEST(LearnerTest, NeedNotShowItsMembers) {
+  FakeLearner learner(-1);
+  try {
+    learner.MemberOutputs({}, {});
+    FAIL() << "it has none to show";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+  }
+}
+
 }  // namespace
 }  // namespace uper

@@ -31,6 +31,20 @@ TEST(AleEnvironmentTest, ConformsInBothProtocols) {
             Problems{});
 }
 
+TEST(AleEnvironmentTest, RendersThroughWrappers) {
+  const auto environment =
+      MakeEnvironment("atari/pong", {.reward_noise_sd = 1, .random_action_probability = 0.1}, 1, 0);
+  Bytes observation(environment->spec().observation_bytes());
+  environment->Reset(observation);
+  Picture picture;
+  ASSERT_TRUE(environment->Render(picture));
+  ASSERT_EQ(picture.rgb.size(), std::size_t{210} * 160 * 3);
+  const std::size_t middle = 3 * (std::size_t{105} * 160 + 80);
+  EXPECT_EQ((std::vector(&picture.rgb[middle], &picture.rgb[middle + 3])),
+            (std::vector<std::uint8_t>{109, 118, 43}))
+      << "the field before the first ball";
+}
+
 // Everything that is seen in some steps of random play, episodes in a row.
 Bytes Play(Environment& environment, int begin, int end) {
   Bytes seen;

@@ -107,7 +107,7 @@ void AtariEnvironment::Keep(int frame, bool last) {
   if (frame < kActionRepeat - 2) return;
   if (last && rules_.window == AtariRules::Window::kKept) return;
   const auto screen = emulator_->screen();
-  Picture& place = frame == kActionRepeat - 1 ? newer_ : older_;
+  Screen& place = frame == kActionRepeat - 1 ? newer_ : older_;
   place.assign(screen.begin(), screen.end());
 }
 
@@ -118,6 +118,22 @@ void AtariEnvironment::Observe(std::span<std::byte> observation) {
   }
   processor_.Process(older_.empty() ? newer_ : older_, newer_.empty() ? older_ : newer_,
                      observation);
+}
+
+bool AtariEnvironment::Render(Picture& picture) const {
+  const std::span<const std::uint8_t> now = emulator_->screen();
+  const std::span<const std::uint8_t> older = older_.empty() ? now : older_;
+  const std::span<const std::uint8_t> newer = newer_.empty() ? now : newer_;
+  picture.height = emulator_->height();
+  picture.width = emulator_->width();
+  picture.rgb.resize(now.size() * 3);
+  const auto& colours = emulator_->palette().rgb;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    for (std::size_t c = 0; c < 3; ++c) {
+      picture.rgb[3 * i + c] = std::max(colours[older[i] / 2][c], colours[newer[i] / 2][c]);
+    }
+  }
+  return true;
 }
 
 void AtariEnvironment::DoSaveState(ByteWriter& writer) const {
@@ -139,7 +155,7 @@ void AtariEnvironment::DoRestoreState(ByteReader& reader) {
     if (!block.empty() && block.size() != pixels) {
       throw Error(ErrorKind::kCorrupt, "a saved Atari state has a picture of another size");
     }
-    Picture picture(block.size());
+    Screen picture(block.size());
     if (!block.empty()) std::memcpy(picture.data(), block.data(), block.size());
     return picture;
   };

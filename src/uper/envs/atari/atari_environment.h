@@ -49,6 +49,9 @@ class AtariEnvironment final : public Environment {
                    const AtariRules& rules, const RandomStream& noops, const RandomStream& sticky);
 
   const EnvironmentSpec& spec() const override { return spec_; }
+  // The screen in colour: the larger of each channel in the two frames that the observation is made
+  // of, since many games draw a thing in every other frame only.
+  bool Render(Picture& picture) const override;
 
  protected:
   void DoReset(std::span<std::byte> observation) override;
@@ -57,7 +60,7 @@ class AtariEnvironment final : public Environment {
   void DoRestoreState(ByteReader& reader) override;
 
  private:
-  using Picture = std::vector<std::uint8_t>;  // a raw screen, or empty: black
+  using Screen = std::vector<std::uint8_t>;  // a raw screen, or empty: black
 
   void PlayNoops();
   int PlayFrame(int action);
@@ -71,9 +74,9 @@ class AtariEnvironment final : public Environment {
 
   atari::FrameProcessor processor_;
   RandomStream noops_, sticky_;
-  int held_action_ = 0;    // code of the action that the console got last
-  int lives_ = 0;          // after the last frame
-  Picture older_, newer_;  // what the next observation is made of
+  int held_action_ = 0;   // code of the action that the console got last
+  int lives_ = 0;         // after the last frame
+  Screen older_, newer_;  // what the next observation is made of
 };
 
 // Where the options say that the ROMs are.

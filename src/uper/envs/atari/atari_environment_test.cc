@@ -112,6 +112,26 @@ TEST_F(AtariEnvironmentTest, SpecIsOneGreyFrameOfAStack) {
   EXPECT_EQ(spec.stack, 4);
 }
 
+TEST_F(AtariEnvironmentTest, RendersTheFramesOfTheObservationInColour) {
+  Make(Zoo(), {.game_over_at = 6});
+  const auto rendered = [&] {
+    Picture picture;
+    EXPECT_TRUE(environment_->Render(picture));
+    EXPECT_EQ(picture.height, 210);
+    EXPECT_EQ(picture.width, 160);
+    EXPECT_EQ(picture.rgb.size(), std::size_t{210} * 160 * 3);
+    EXPECT_EQ(std::count(picture.rgb.begin(), picture.rgb.end(), picture.rgb[0]),
+              std::ssize(picture.rgb));
+    return int{picture.rgb[0]};
+  };
+  Reset();
+  EXPECT_EQ(rendered(), 1);
+  Step(1);
+  EXPECT_EQ(rendered(), 5) << "the brighter of frames 4 and 5";
+  EXPECT_EQ(Step(1), 0) << "over after one frame: the agent sees black";
+  EXPECT_EQ(rendered(), 6) << "people see the screen";
+}
+
 TEST_F(AtariEnvironmentTest, ZooShowsOneFrameThenTheMaximumOfTheLastTwo) {
   Make(Zoo(), {.rewards_at = {2, 5, 6}});
   EXPECT_EQ(Reset(), 1) << "one idle frame, shown alone; its reward does not count";

@@ -17,6 +17,7 @@ class EnvironmentWrapper : public Environment {
   }
 
   const EnvironmentSpec& spec() const override { return inner_->spec(); }
+  bool Render(Picture& picture) const override { return inner_->Render(picture); }
 
  protected:
   Environment& inner() { return *inner_; }

@@ -223,6 +223,11 @@ void CpuLearner::ActionValues(std::span<const std::byte> observations, int count
   }
 }
 
+void CpuLearner::MemberOutputs(std::span<const std::byte> observation, std::span<float> outputs) {
+  network_.Forward(kNext, online_.span(), observation, 1);
+  network_.HeadAll(kNext, online_.span(), outputs);
+}
+
 void CpuLearner::CopyTarget() {
   CopyParameters(online_.span(), target_.span(), pool_);
   network_.ComputeHeadTables(target_.span(), target_tables_);

@@ -24,6 +24,7 @@ class CpuLearner final : public Learner {
   std::span<const float> gradient() override;
   void ActionValues(std::span<const std::byte> observations, int count,
                     std::span<float> q) override;
+  void MemberOutputs(std::span<const std::byte> observation, std::span<float> outputs) override;
   void CopyTarget() override;
   LearnerState State() override;
   void SetUpdated(std::int64_t updates) override;
