@@ -32,7 +32,8 @@ def stages(soak):
     yield "release", [*build("release"), ["ln", "-sfn", "release/uper", "build/uper"], ctest("release")]
     yield "asan-ubsan", [*build("asan-ubsan"), ctest("asan-ubsan")]
     yield "tsan", [*build("tsan", "base_test", "replay_test"), ctest("tsan", "-R", "Concurrent")]
-    yield "python", [["python", "-m", "pytest", "-q", "-rs", "tests", *([] if soak else ["-m", "not soak"])]]
+    yield "python", [["python", "-m", "pytest", "-q", "-rs", "-n", JOBS, "--dist", "loadfile", "tests",
+                      *([] if soak else ["-m", "not soak"])]]
 
 
 def counts(output):

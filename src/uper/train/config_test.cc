@@ -252,7 +252,7 @@ TEST(ConfigTest, OnlyHarmlessKeysMayDifferOnResume) {
   // A GPU rounds differently, which is said; the ROMs of another folder are the same: their digests
   // are checked.
   const std::set<std::string> harmless = {"threads", "overlap_updates", "checkpoint_every_frames",
-                                          "frames", "device", "environment.rom_dir"};
+                                          "frames",  "device",          "environment.rom_dir"};
   RunConfig probe;
   for (const ConfigField& field : ConfigFields(probe)) {
     RunConfig requested;

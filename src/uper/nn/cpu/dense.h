@@ -7,8 +7,8 @@ namespace uper {
 // One dense layer with ReLU: y[b, u] = max(0, bias[u] + sum over i of x[b, i] * w[i, u]), weights
 // [input, unit]. Each function does a range of the work on the calling thread; ranges may run at
 // the same time, and how the work is cut does not change a bit. x is what a ReLU (or a game's 0/1
-// cells) left and about half zero: Forward() and BackwardWeights() leave the zeros out. Weights that
-// are not finite then hide behind zeros in y, but not in dx, nor dy in the bias' gradient.
+// cells) left and about half zero: Forward() and BackwardWeights() leave the zeros out. Weights
+// that are not finite then hide behind zeros in y, but not in dx, nor dy in the bias' gradient.
 class Dense {
  public:
   Dense(int inputs, int units) : inputs_(inputs), units_(units) {}
