@@ -33,6 +33,10 @@ def test_version(uper):
     "arguments, code, words",
     [
         ([], 2, ["subcommand"]),
+        (["trian"], 2, ["unknown command 'trian' (did you mean 'train'?)"]),
+        (["bench", "lerner"], 2, ["unknown command 'lerner' (did you mean 'learner'?)"]),
+        (["train", "--agnet", "dqn"], 2, ["unknown option '--agnet' (did you mean '--agent'?)"]),
+        (["train", "--frmes=10"], 2, ["unknown option '--frmes' (did you mean '--frames'?)"]),
         (["reproduce"], 2, ["figure"]),
         (["reproduce", "bandti"], 2, ["bandti", "did you mean 'bandit'", "uper list figures"]),
         (["reproduce", "cost-table", "--set", "environment=minatar/brekout"], 2, ["did you mean 'minatar/breakout'"]),

@@ -1,12 +1,16 @@
 #include "apps/uper/command_line.h"
 
 // CLI11 takes seconds to compile: this is the only file that includes it.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 
 #include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
 #include "apps/uper/version.h"
+#include "uper/base/nearest_name.h"
 
 namespace uper {
 namespace {
@@ -345,6 +349,32 @@ void AddBench(CLI::App& app, const StopFlag& stop, Command& chosen) {
   AddBenchTrain(*bench, stop, chosen);
 }
 
+// Names the first command or option of a command line that does not exist, with the nearest one
+// that does; nothing if all exist.
+std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* command = &app;
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    const bool is_option = name.starts_with("--") && name.size() > 2;
+    std::vector<std::string> known;
+    if (is_option) {
+      for (const CLI::Option* option : command->get_options()) {
+        for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
+      }
+    } else if (!name.starts_with("-")) {
+      for (const CLI::App* sub : command->get_subcommands(nullptr))
+        known.push_back(sub->get_name());
+    }
+    if (known.empty()) continue;
+    if (std::ranges::find(known, name) == known.end()) {
+      return fmt::format("unknown {} '{}'{}\n", is_option ? "option" : "command", name,
+                         DidYouMean(name, known));
+    }
+    if (!is_option) command = command->get_subcommand(name);
+  }
+  return "";
+}
+
 }  // namespace
 
 int RunCommandLine(int argc, char** argv, const StopFlag& stop) {
@@ -367,7 +397,9 @@ int RunCommandLine(int argc, char** argv, const StopFlag& stop) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitDone : kExitUsage;
+    if (app.exit(error) == 0) return kExitDone;
+    fmt::print(stderr, "{}", UnknownWord(app, {argv + 1, argv + argc}));
+    return kExitUsage;
   }
   return chosen();
 }

@@ -55,10 +55,14 @@ void TrainDisplay::Show(const TrainingProgress& progress) {
                  100 * share, speed, left, last_row_);
     }
   }
+  if (progress.evaluating && !terminal_) {
+    fmt::print(stderr, "{} frames: evaluating\n", progress.frames);
+  }
   if (!terminal_) return;
   const int filled = static_cast<int>(kBarWidth * share);
   fmt::print(stderr, "\r[{:=<{}}{:{}}] {:3.0f} % {:.0f} frames/s {} | {}\033[K", "", filled, "",
-             kBarWidth - filled, 100 * share, speed, left, last_row_);
+             kBarWidth - filled, 100 * share, speed, progress.evaluating ? "evaluating" : left,
+             last_row_);
   std::fflush(stderr);
 }
 

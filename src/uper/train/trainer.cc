@@ -303,6 +303,7 @@ void Trainer::WritePriorities(const LearnerOutput& output) {
 
 bool Trainer::EvaluateNow(const StopFlag& stop) {
   const Stopwatch watch(times_.evaluating);
+  ReportProgress(nullptr, /*evaluating=*/true);
   const std::uint64_t index = kFirstEvaluationIndex + static_cast<std::uint64_t>(evaluations_);
   const std::unique_ptr<Environment> environment = parts_.make_environment(index);
   const EvaluationResult result = Evaluate(*parts_.learner, *environment,
@@ -410,9 +411,10 @@ void Trainer::Restore(const LoadedCheckpoint& checkpoint) {
   saved_frames_ = frames_;
 }
 
-void Trainer::ReportProgress(const MetricsRow* row) {
+void Trainer::ReportProgress(const MetricsRow* row, bool evaluating) {
   const auto now = Clock::now();
-  if (!callbacks_.progress || (row == nullptr && now - last_progress_ < kProgressPeriod)) return;
+  const bool event = row != nullptr || evaluating;
+  if (!callbacks_.progress || (!event && now - last_progress_ < kProgressPeriod)) return;
   last_progress_ = now;
   const double seconds = SessionSeconds();
   callbacks_.progress(
@@ -420,7 +422,8 @@ void Trainer::ReportProgress(const MetricsRow* row) {
        .total_frames = config_.frames,
        .frames_per_second =
            seconds > 0 ? static_cast<double>(frames_ - session_first_frame_) / seconds : 0,
-       .row = row});
+       .row = row,
+       .evaluating = evaluating});
 }
 
 double Trainer::SessionSeconds() const {

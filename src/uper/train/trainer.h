@@ -39,6 +39,7 @@ struct TrainingProgress {
   std::int64_t total_frames = 0;
   double frames_per_second = 0;     // of this session
   const MetricsRow* row = nullptr;  // when one was just written
+  bool evaluating = false;          // an evaluation begins, which may take minutes
 };
 
 // What the trainer tells the outside; it never prints itself.
@@ -114,7 +115,7 @@ class Trainer {
   void ReportSave(const SaveReport& report);
   CheckpointContent Content();
   void Restore(const LoadedCheckpoint& checkpoint);
-  void ReportProgress(const MetricsRow* row);
+  void ReportProgress(const MetricsRow* row, bool evaluating = false);
   double SessionSeconds() const;
   double Epsilon() const;
   double ImportanceExponent() const;
