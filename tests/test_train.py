@@ -57,6 +57,12 @@ def timeless_rows(folder):
              if not name.endswith(("_seconds", "_per_second"))} for row in rows]
 
 
+def test_every_evaluation_has_its_row(tmp_path):
+    assert train(tmp_path / "run", log_every_frames=1000, evaluate_every_frames=300, frames=1000).returncode == 0
+    rows = {int(row["frames"]): row["eval_return"] for row in timeless_rows(tmp_path / "run")}
+    assert list(rows) == [0, 300, 600, 900, 1000] and all(rows.values())
+
+
 def test_noisy_transitions_are_counted(tmp_path):
     shares = {}
     for env in ("minatar/breakout", "noisy-minatar/breakout"):

@@ -141,8 +141,9 @@ Trainer::Due Trainer::DueNow() const {
   const auto due = [&](std::int64_t period) {
     return period > 0 && (last || Crossed(before, period));
   };
-  return {.evaluate = due(config_.evaluate_every_frames),
-          .log = due(config_.log_every_frames),
+  const bool evaluate = due(config_.evaluate_every_frames);
+  return {.evaluate = evaluate,
+          .log = evaluate || due(config_.log_every_frames),  // every evaluation has its row
           .save = due(config_.checkpoint_every_frames)};
 }
 
