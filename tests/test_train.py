@@ -181,18 +181,19 @@ def test_a_thousand_kills(tmp_path, run_seconds, env, agent):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_saves_and_the_same_command_goes_on(unbroken, tmp_path, number):
-    folder = tmp_path / "run"
-    process = subprocess.Popen(command(folder), stderr=subprocess.PIPE, text=True)
+def test_a_signal_saves_and_the_same_command_goes_on(tmp_path, number):
+    folder, whole = tmp_path / "run", tmp_path / "whole"
+    long = {"frames": 10 * FRAMES}  # it must not end before the signal comes
+    process = subprocess.Popen(command(folder, **long), stderr=subprocess.PIPE, text=True)
     while not (folder / "metrics.csv").exists():
         time.sleep(0.01)
-    time.sleep(0.2)
     process.send_signal(number)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 75, errors
     assert "run the same command" in errors
-    assert train(folder).returncode == 0
-    same_result(unbroken, folder)
+    assert train(folder, **long).returncode == 0
+    assert train(whole, **long).returncode == 0
+    same_result(whole, folder)
 
 
 def test_a_finished_run_says_so_and_can_be_made_longer(unbroken, tmp_path):
