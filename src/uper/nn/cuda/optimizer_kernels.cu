@@ -216,7 +216,7 @@ __host__ __device__ int FirstPair(const HeadShape& s, int block, int blocks) {
 // A block takes some (action, hidden unit) pairs; its warps share their rows, one a member, and go
 // along the outputs.
 template <bool kAdam>
-__global__ void __launch_bounds__(kHeadThreads, 2)
+__global__ void __maxnreg__(80)
     HeadOptimizerKernel(OptimizerRules rules, StepKind kind, HeadShape s,
                         const __grid_constant__ HeadGradient gradient,
                         const __grid_constant__ ParameterStep block, const StepState* state,

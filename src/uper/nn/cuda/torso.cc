@@ -8,10 +8,11 @@
 namespace uper {
 namespace {
 
-constexpr int kChunk = 32;          // product.cu's
-constexpr int kWantedBlocks = 264;  // fills a large GPU twice; a constant, so that sums do not
-                                    // depend on the GPU
-constexpr int kLeastChunks = 2;     // of one split
+constexpr int kChunk = 32;  // product.cu's
+// Blocks that fill a large GPU, for convolutions and dense layers; constants, so that sums do not
+// depend on the GPU.
+constexpr int kWantedBlocks = 528;
+constexpr int kWantedDenseBlocks = 264;
 constexpr int kMostSplits = 64;
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
@@ -27,10 +28,11 @@ int TilesOf(const ProductCall& call) {
          call.count;
 }
 
-int SplitsFor(const ProductCall& call) {
+// `least_chunks` of the length make one split.
+int SplitsFor(const ProductCall& call, int wanted_blocks, int least_chunks) {
   const int chunks = Pieces(call.products[0].length, kChunk);
-  const int wanted = kWantedBlocks / std::max(1, TilesOf(call));
-  return std::clamp(std::min(wanted, chunks / kLeastChunks), 1, kMostSplits);
+  const int wanted = wanted_blocks / std::max(1, TilesOf(call));
+  return std::clamp(std::min(wanted, chunks / least_chunks), 1, kMostSplits);
 }
 
 bool Fours(std::initializer_list<std::size_t> numbers) {
@@ -247,7 +249,9 @@ ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
                         layer.w, std::size_t(layer.in.size())});
   call.finish = ProductFinish::kBiasRelu;
   call.tile = ProductTile::k32x32By8;
-  call.splits = SplitsFor(call);
+  call.count = options_.max_passes;
+  call.splits = SplitsFor(call, layer.convolution ? kWantedBlocks : kWantedDenseBlocks,
+                          options_.tuned_batch > 1 ? 2 : 1);
   return call;
 }
 
@@ -335,7 +339,7 @@ ProductCall Torso::WeightsCall(std::size_t index, const Pass& pass, float* gradi
   call.vectors = forward.vectors;
   call.tile = ProductTile::k32x32By4;
   call.sums_row = true;
-  call.splits = layer.convolution ? SplitsFor(call) : 1;
+  call.splits = layer.convolution ? SplitsFor(call, kWantedBlocks, 2) : 1;
   call.workspace = weight_workspaces_[index].data();
   return call;
 }
@@ -370,7 +374,7 @@ std::vector<ProductCall> Torso::InputCalls(std::size_t index, const Pass& pass) 
     call.vectors = Fours({std::size_t(layer.out.channels), layer.w});
     call.finish = ProductFinish::kMask;
     call.tile = ProductTile::k32x32By4;
-    call.splits = std::min(SplitsFor(call), 3);
+    call.splits = SplitsFor(call, kWantedBlocks, 4);
     call.workspace = input_workspace_.data();
     calls.push_back(call);
   }
@@ -401,7 +405,7 @@ ProductCall Torso::DenseInputCall(std::size_t index, const Pass& pass) {
   call.vectors = Fours({std::size_t(p.length), layer.w});
   call.finish = ProductFinish::kMask;
   call.tile = ProductTile::k32x32By4;
-  call.splits = std::min(SplitsFor(call), 4);
+  call.splits = SplitsFor(call, kWantedBlocks, 4);
   call.workspace = input_workspace_.data();
   return call;
 }
