@@ -4,6 +4,7 @@
 #include <string>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/pixel_convolution.h"
 
 namespace uper {
 namespace {
@@ -144,6 +145,8 @@ void Torso::AddTables(Layer& layer) const {
 // Four pixels of a plane's row are read at once.
 void Torso::AddPixelTables() {
   const Layer& layer = layers_[0];
+  has_pixel_convolution_ =
+      layer.convolution && layer.w % 4 == 0 && SuitsPixelConvolution(input_, layer.spec);
   if (!layer.convolution || input_.type != InputType::kUint8 ||
       input_.layout != InputLayout::kPlanes ||
       !Fours({std::size_t(layer.spec.kernel), std::size_t(layer.spec.stride),
@@ -255,6 +258,23 @@ ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
   return call;
 }
 
+void Torso::ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream) const {
+  const Layer& layer = layers_[0];
+  UPER_CHECK(passes.size() <= PixelConvolution::kMaxPasses, "more passes than one call has");
+  PixelConvolution call{.in = layer.in,
+                        .out = layer.out,
+                        .scale = input_.scale,
+                        .count = count,
+                        .passes = static_cast<int>(passes.size())};
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    call.list[i] = {.pixels = static_cast<const std::uint8_t*>(passes[i].pixels),
+                    .w = passes[i].parameters + layer.w,
+                    .bias = passes[i].parameters + layer.b,
+                    .out = passes[i].activations->layers[0].data()};
+  }
+  LaunchPixelConvolution(call, stream);
+}
+
 void Torso::UsePixels(ProductCall& call) const {
   call.bytes = call.vectors = true;
   for (int i = 0; i < call.count; ++i) {
@@ -274,7 +294,12 @@ const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
 void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream) {
   UPER_CHECK(static_cast<int>(passes.size()) <= options_.max_passes && count <= options_.max_batch,
              "more passes or observations than there is memory for");
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
+  std::size_t first = 0;
+  if (has_pixel_convolution_) {
+    ForwardPixels(passes, count, stream);
+    first = 1;
+  }
+  for (std::size_t i = first; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     ProductCall call = ForwardCall(layer, options_.tuned_batch);
     call.count = static_cast<int>(passes.size());
