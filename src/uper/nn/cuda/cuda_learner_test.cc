@@ -170,6 +170,10 @@ std::vector<Agent> Agents() {
   pixels.input.width = 36;
   pixels.convolutions = {{8, 8, 4}, {12, 3, 2}};
   add("pixels four at a time", SpecOf(pixels, HeadKind::kQuantile, 5));
+  pixels.input.width = 44;
+  pixels.input.channels = 4;
+  pixels.convolutions = {{32, 8, 4}, {12, 3, 2}};
+  add("first convolution of its own", SpecOf(pixels, HeadKind::kQuantile, 5));
   add("mlp", SpecOf(MlpNetwork(13, {31, 17, 10}, {.actions = 2, .members = 3, .outputs = 7}),
                     HeadKind::kQuantile, 64));
   return agents;

@@ -1,8 +1,7 @@
-#include <cuda_pipeline_primitives.h>
-
 #include <algorithm>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/copy.cuh"
 #include "uper/nn/cuda/cuda_error.h"
 #include "uper/nn/cuda/head_kernels.h"
 #include "uper/nn/cuda/launch.cuh"
@@ -57,22 +56,75 @@ struct Selections {
 
 // Blocks that share the samples of one (action, member).
 constexpr int kSampleBlocks = 2;
+// Hidden units whose weights lie in shared memory at a time.
+constexpr int kSliceUnits = 64;
+
+// Shared memory of SelectKernel.
+struct SelectMemory {
+  int width;  // outputs of one block
+  int weights_floats;
+  int group_floats;
+
+  static SelectMemory Of(const HeadShape& s) {
+    const int width = std::min(s.outputs, kThreads);
+    const int units = std::min(kSliceUnits, Pieces(s.hidden, kHeadParts));
+    // Room for StartCopy(), and whole groups of four.
+    return {.width = width,
+            .weights_floats = Pieces(units * width + 6, 4) * 4,
+            .group_floats = kThreads / width > 1 ? kThreads * kSamples : 0};
+  }
+  std::size_t bytes(int batch) const {
+    return sizeof(float) * (weights_floats + kSliceUnits * kSamples + group_floats) +
+           sizeof(int) * batch;
+  }
+};
+
+// Starts to copy the weights [unit][width] of some hidden units, `columns` of each row; entry 0
+// arrives at the offset that is returned. Whole rows lie behind each other and are copied at once.
+__device__ int StartWeights(const HeadShape& s, const float* w, int units, int columns, int width,
+                            float* to) {
+  const int thread = static_cast<int>(threadIdx.x);
+  if (width == s.outputs) return StartCopy(to, w, units * width, thread, kThreads);
+  for (int i = thread; i < units * width; i += kThreads) {
+    if (i % width >= columns) continue;
+    const std::ptrdiff_t row = i / width;
+    __pipeline_memcpy_async(to + i, w + row * s.outputs + i % width, sizeof(float));
+  }
+  return 0;
+}
+
+// sums[i] += weight * units[i] for the samples of one chunk.
+__device__ void AddProducts(float weight, const float* units, float (&sums)[kSamples]) {
+  const float4 low = *reinterpret_cast<const float4*>(units);
+  const float4 high = *reinterpret_cast<const float4*>(units + 4);
+  sums[0] = fmaf(weight, low.x, sums[0]);
+  sums[1] = fmaf(weight, low.y, sums[1]);
+  sums[2] = fmaf(weight, low.z, sums[2]);
+  sums[3] = fmaf(weight, low.w, sums[3]);
+  sums[4] = fmaf(weight, high.x, sums[4]);
+  sums[5] = fmaf(weight, high.y, sums[5]);
+  sums[6] = fmaf(weight, high.z, sums[6]);
+  sums[7] = fmaf(weight, high.w, sums[7]);
+}
 
 // Grid: action x member, part x tile of outputs, selection x share of the samples. The threads are
-// groups of `width` outputs; group g takes every groups-th hidden unit of the part.
+// groups of `width` outputs; group g takes every groups-th hidden unit.
 __global__ void __launch_bounds__(kThreads)
-    SelectKernel(HeadShape s, int batch, const __grid_constant__ Selections selections, int width) {
+    SelectKernel(HeadShape s, int batch, const __grid_constant__ Selections selections,
+                 SelectMemory layout) {
   extern __shared__ __align__(16) float memory[];
   __shared__ int count;
   const HeadSelection& selection = selections.list[blockIdx.z / kSampleBlocks];
+  const int width = layout.width;
   const int action = static_cast<int>(blockIdx.x) / s.members;
   const int member = static_cast<int>(blockIdx.x) % s.members;
   const int part = static_cast<int>(blockIdx.y) % kHeadParts;
   const int first_output = static_cast<int>(blockIdx.y) / kHeadParts * width;
   const int part_size = (s.hidden + kHeadParts - 1) / kHeadParts;
-  float* units = memory;                             // [hidden unit of the part][kSamples]
-  float* group_sums = units + part_size * kSamples;  // [group][kSamples][width]
-  int* list = reinterpret_cast<int*>(group_sums + kThreads * kSamples);
+  float* weights = memory;                             // [hidden unit][width]
+  float* units = weights + layout.weights_floats;      // [hidden unit][kSamples]
+  float* group_sums = units + kSliceUnits * kSamples;  // [group][kSamples][width]
+  int* list = reinterpret_cast<int*>(group_sums + layout.group_floats);
   const bool all = selection.actions == nullptr;
   AwaitPredecessor();
   const int samples = ListSamples(batch, list, &count, [&](int b) {
@@ -80,51 +132,50 @@ __global__ void __launch_bounds__(kThreads)
                         member * selection.member_stride) == action;
   });
 
-  const int first_unit = part * part_size;
-  const int unit_count = min(part_size, s.hidden - first_unit);
+  const int begin = part * part_size;
+  const int end = min(begin + part_size, s.hidden);
   const int groups = kThreads / width;
   const int group = static_cast<int>(threadIdx.x) / width;
   const int column = static_cast<int>(threadIdx.x) % width;
   const int output = first_output + column;
   const bool active = group < groups && output < s.outputs;
-  const float* w = selection.w + BlockAt(s, action, member) +
-                   static_cast<std::ptrdiff_t>(first_unit) * s.outputs + output;
+  const float* w = selection.w + BlockAt(s, action, member) + first_output;
   const int rows = all ? s.actions * s.members : s.members;
   const int row = all ? static_cast<int>(blockIdx.x) : member;
-  for (int first = static_cast<int>(blockIdx.z) % kSampleBlocks * kSamples; first < samples;
-       first += kSampleBlocks * kSamples) {
-    __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < unit_count * kSamples; i += kThreads) {
-      const int sample = first + i / unit_count;
-      const int unit = i % unit_count;
-      units[unit * kSamples + i / unit_count] =
-          sample < samples ? __ldg(selection.hidden +
-                                   static_cast<std::ptrdiff_t>(list[sample]) * s.hidden_total() +
-                                   MemberUnits(s, member) + first_unit + unit)
-                           : 0.0F;
-    }
-    __syncthreads();
+  int shift = 0;
+  const int first_chunk = static_cast<int>(blockIdx.z) % kSampleBlocks * kSamples;
+  for (int first = first_chunk; first < samples; first += kSampleBlocks * kSamples) {
     float sums[kSamples] = {};
-    if (active) {
-#pragma unroll 16
-      for (int unit = group; unit < unit_count; unit += groups) {
-        const float weight = __ldg(w + static_cast<std::ptrdiff_t>(unit) * s.outputs);
-        const float4 low = *reinterpret_cast<const float4*>(units + unit * kSamples);
-        const float4 high = *reinterpret_cast<const float4*>(units + unit * kSamples + 4);
-        sums[0] = fmaf(weight, low.x, sums[0]);
-        sums[1] = fmaf(weight, low.y, sums[1]);
-        sums[2] = fmaf(weight, low.z, sums[2]);
-        sums[3] = fmaf(weight, low.w, sums[3]);
-        sums[4] = fmaf(weight, high.x, sums[4]);
-        sums[5] = fmaf(weight, high.y, sums[5]);
-        sums[6] = fmaf(weight, high.z, sums[6]);
-        sums[7] = fmaf(weight, high.w, sums[7]);
+    for (int slice = begin; slice < end; slice += kSliceUnits) {
+      const int slice_units = min(kSliceUnits, end - slice);
+      __syncthreads();
+      if (first == first_chunk || end - begin > kSliceUnits) {  // else they are there already
+        shift = StartWeights(s, w + static_cast<std::ptrdiff_t>(slice) * s.outputs, slice_units,
+                             min(width, s.outputs - first_output), width, weights);
+        __pipeline_commit();
+      }
+      for (int i = static_cast<int>(threadIdx.x); i < slice_units * kSamples; i += kThreads) {
+        const int sample = first + i / slice_units;
+        const int unit = i % slice_units;
+        units[unit * kSamples + i / slice_units] =
+            sample < samples ? __ldg(selection.hidden +
+                                     static_cast<std::ptrdiff_t>(list[sample]) * s.hidden_total() +
+                                     MemberUnits(s, member) + slice + unit)
+                             : 0.0F;
+      }
+      __pipeline_wait_prior(0);
+      __syncthreads();
+      if (!active) continue;
+#pragma unroll 8
+      for (int unit = group; unit < slice_units; unit += groups) {
+        AddProducts(weights[shift + unit * width + column], units + unit * kSamples, sums);
       }
     }
     if (groups > 1 && group < groups) {
 #pragma unroll
-      for (int i = 0; i < kSamples; ++i)
+      for (int i = 0; i < kSamples; ++i) {
         group_sums[(group * kSamples + i) * width + column] = sums[i];
+      }
     }
     __syncthreads();
     if (group > 0 || !active) continue;
@@ -306,17 +357,7 @@ __global__ void __launch_bounds__(kThreads)
       const float* row = w_tile + lane * kRowStride;
 #pragma unroll 4
       for (int j = warp; j < width; j += kWarps) {
-        const float weight = row[j];
-        const float4 low = *reinterpret_cast<const float4*>(d_tile + j * kSamples);
-        const float4 high = *reinterpret_cast<const float4*>(d_tile + j * kSamples + 4);
-        sums[0] = fmaf(weight, low.x, sums[0]);
-        sums[1] = fmaf(weight, low.y, sums[1]);
-        sums[2] = fmaf(weight, low.z, sums[2]);
-        sums[3] = fmaf(weight, low.w, sums[3]);
-        sums[4] = fmaf(weight, high.x, sums[4]);
-        sums[5] = fmaf(weight, high.y, sums[5]);
-        sums[6] = fmaf(weight, high.z, sums[6]);
-        sums[7] = fmaf(weight, high.w, sums[7]);
+        AddProducts(row[j], d_tile + j * kSamples, sums);
       }
     }
 #pragma unroll
@@ -528,16 +569,13 @@ void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection* select
   UPER_CHECK(count >= 1 && count <= kMaxSelections, "selections to do");
   Selections all;
   for (int i = 0; i < count; ++i) all.list[i] = selections[i];
-  const int width = std::min(shape.outputs, kThreads);
-  const std::size_t bytes =
-      sizeof(float) * (std::size_t{1} * Pieces(shape.hidden, kHeadParts) * kSamples +
-                       std::size_t{kThreads} * kSamples) +
-      sizeof(int) * batch;
+  const SelectMemory memory = SelectMemory::Of(shape);
+  const std::size_t bytes = memory.bytes(batch);
   AllowSharedMemory(SelectKernel, bytes);
-  const dim3 grid(shape.actions * shape.members, kHeadParts * Pieces(shape.outputs, width),
+  const dim3 grid(shape.actions * shape.members, kHeadParts * Pieces(shape.outputs, memory.width),
                   count * kSampleBlocks);
   LaunchKernel("head outputs", SelectKernel, {grid, kThreads, bytes, stream, follow}, shape, batch,
-               all, width);
+               all, memory);
 }
 
 void LaunchMeans(const HeadMeans& means, cudaStream_t stream, Follow follow) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "uper/nn/cuda/copy.cuh"
 #include "uper/nn/cuda/cuda_error.h"
 #include "uper/nn/cuda/optimizer_kernels.h"
 #include "uper/nn/cuda/reductions.cuh"
@@ -139,7 +140,12 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 constexpr int kHeadThreads = 512;
-constexpr int kUnroll = 7;  // vectors of a row in flight: 201 outputs are one round
+constexpr int kHeadWarps = kHeadThreads / kWarpSize;
+constexpr int kUnroll = 7;                   // outputs of a lane: 201 are one piece of a row
+constexpr int kPiece = kUnroll * kWarpSize;  // outputs of a warp at a time
+constexpr int kPieceFloats = kPiece + 8;     // with room for StartCopy()
+constexpr int kPieceStages = 2;              // pieces on their way or at work
+constexpr int kWarpFloats = kPieceStages * 3 * kPieceFloats;  // p, m and v
 
 // What StepHeadRow() works on beside its row.
 struct HeadRows {
@@ -173,37 +179,57 @@ __device__ void HeadRowGradient(const HeadRows& rows, int action, int k, int uni
   }
 }
 
-// One row of weights; returns this lane's share of the sum of the new ones.
-template <bool kAdam>
-__device__ float StepHeadRow(const Constants& c, const HeadRows& rows, const ParameterStep& block,
-                             int action, int k, int unit) {
-  const HeadShape& s = rows.shape;
+// A piece of a row: all outputs of (action, k, unit) if they are few enough.
+struct HeadPiece {
+  int action, k, unit;
+  int row;    // among the block's
+  int begin;  // of the outputs
+  int count;
+};
+
+// p, m and v of a piece in shared memory, [p, m, v][kPieceFloats], entries from `shift` on.
+struct PieceBuffer {
+  float* data;
+  int shift;
+};
+
+__device__ std::ptrdiff_t PieceAt(const HeadShape& s, const HeadPiece& piece) {
+  return ((static_cast<std::ptrdiff_t>(piece.action) * s.members + piece.k) * s.hidden +
+          piece.unit) *
+             s.outputs +
+         piece.begin;
+}
+
+// Starts to copy a piece; the warp's lanes share the work.
+__device__ void StartPiece(const HeadShape& s, const ParameterBlock& from, const HeadPiece& piece,
+                           PieceBuffer& buffer) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const std::ptrdiff_t row =
-      ((static_cast<std::ptrdiff_t>(action) * s.members + k) * s.hidden + unit) * s.outputs;
+  const std::ptrdiff_t at = PieceAt(s, piece);
+  buffer.shift = StartCopy(buffer.data, from.p + at, piece.count, lane, kWarpSize);
+  StartCopy(buffer.data + kPieceFloats, from.m + at, piece.count, lane, kWarpSize);
+  StartCopy(buffer.data + 2 * kPieceFloats, from.v + at, piece.count, lane, kWarpSize);
+}
+
+// Steps a piece that has arrived; returns this lane's share of the sum of the new weights.
+template <bool kAdam>
+__device__ float StepPiece(const Constants& c, const HeadRows& rows, const ParameterBlock& to,
+                           const HeadPiece& piece, const PieceBuffer& buffer,
+                           const float (&g)[kUnroll]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const std::ptrdiff_t at = PieceAt(rows.shape, piece) + lane;
+  const float* arrived = buffer.data + buffer.shift + lane;
   float sum = 0;
-  for (int base = 0; base < s.outputs; base += kUnroll * kWarpSize) {
-    const int first = base + lane;
-    const std::ptrdiff_t at = row + first;
-    float p[kUnroll], m[kUnroll], v[kUnroll];
 #pragma unroll
-    for (int i = 0; i < kUnroll; ++i) {
-      if (first + i * kWarpSize >= s.outputs) continue;
-      p[i] = (block.from.p + at)[i * kWarpSize];
-      m[i] = (block.from.m + at)[i * kWarpSize];
-      v[i] = (block.from.v + at)[i * kWarpSize];
-    }
-    float g[kUnroll] = {};
-    HeadRowGradient(rows, action, k, unit, first, g);
-#pragma unroll
-    for (int i = 0; i < kUnroll; ++i) {
-      if (first + i * kWarpSize >= s.outputs) continue;
-      Step<kAdam>(c, g[i] * c.gradient_scale, p[i], m[i], v[i]);
-      (block.to.p + at)[i * kWarpSize] = p[i];
-      (block.to.m + at)[i * kWarpSize] = m[i];
-      (block.to.v + at)[i * kWarpSize] = v[i];
-      sum += p[i];
-    }
+  for (int i = 0; i < kUnroll; ++i) {
+    if (lane + i * kWarpSize >= piece.count) continue;
+    float p = arrived[i * kWarpSize];
+    float m = arrived[kPieceFloats + i * kWarpSize];
+    float v = arrived[2 * kPieceFloats + i * kWarpSize];
+    Step<kAdam>(c, g[i] * c.gradient_scale, p, m, v);
+    (to.p + at)[i * kWarpSize] = p;
+    (to.m + at)[i * kWarpSize] = m;
+    (to.v + at)[i * kWarpSize] = v;
+    sum += p;
   }
   return sum;
 }
@@ -213,18 +239,45 @@ __host__ __device__ int FirstPair(const HeadShape& s, int block, int blocks) {
   return static_cast<int>(static_cast<long long>(s.actions) * s.hidden * block / blocks);
 }
 
+// The i-th piece of a warp; rows go to the warps in turn.
+__device__ HeadPiece PieceOf(const HeadShape& s, int first_pair, int warp, int i) {
+  const int pieces = (s.outputs + kPiece - 1) / kPiece;  // of a row
+  const int row = warp + i / pieces * kHeadWarps;
+  const int pair = first_pair + row / s.members;
+  const int begin = i % pieces * kPiece;
+  return {.action = pair / s.hidden,
+          .k = row % s.members,
+          .unit = pair % s.hidden,
+          .row = row,
+          .begin = begin,
+          .count = min(kPiece, s.outputs - begin)};
+}
+
+// Writes the average of a row of new weights.
+__device__ void PutRowMean(const HeadShape& s, const HeadTablePointers& tables,
+                           const HeadPiece& piece, float mean) {
+  tables
+      .member_weights[(static_cast<std::ptrdiff_t>(piece.k) * s.actions + piece.action) * s.hidden +
+                      piece.unit] = mean;
+  if (!s.separate_hidden) return;
+  tables.mean_weights[static_cast<std::ptrdiff_t>(piece.action) * s.hidden_total() +
+                      piece.k * s.hidden + piece.unit] = mean / static_cast<float>(s.members);
+}
+
 // A block takes some (action, hidden unit) pairs; its warps share their rows, one a member, and go
-// along the outputs.
+// along the outputs. While a warp works on one piece of a row the next is on its way.
 template <bool kAdam>
 __global__ void __launch_bounds__(kHeadThreads, 2)
     HeadOptimizerKernel(OptimizerRules rules, StepKind kind, HeadShape s,
                         const __grid_constant__ HeadGradient gradient,
                         const __grid_constant__ ParameterStep block, const StepState* state,
                         HeadTablePointers tables) {
-  extern __shared__ __align__(16) std::uint64_t masks[];  // [batch], actions [batch], row_means
+  extern __shared__ __align__(16) float memory[];
   if (!IsDue(kind, *state)) return;
-  int* actions = reinterpret_cast<int*>(masks + gradient.batch);
-  float* row_means = reinterpret_cast<float*>(actions + gradient.batch);  // [pair, member]
+  // [warp][stage][p, m, v][kPieceFloats], masks [batch], actions [batch], row_means [pair, member]
+  auto* masks = reinterpret_cast<std::uint64_t*>(memory + kHeadWarps * kWarpFloats);
+  auto* actions = reinterpret_cast<int*>(masks + gradient.batch);
+  auto* row_means = reinterpret_cast<float*>(actions + gradient.batch);
   for (int b = static_cast<int>(threadIdx.x); b < gradient.batch; b += kHeadThreads) {
     masks[b] = gradient.masks[b];
     actions[b] = gradient.actions[b];
@@ -233,23 +286,43 @@ __global__ void __launch_bounds__(kHeadThreads, 2)
   const Constants c = ConstantsOf(rules, kind, *state);
   const HeadRows rows{s, gradient, actions, masks};
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int first = FirstPair(s, blockIdx.x, gridDim.x);
-  const int pairs = FirstPair(s, blockIdx.x + 1, gridDim.x) - first;
-  for (int row = static_cast<int>(threadIdx.x) / kWarpSize; row < pairs * s.members;
-       row += kHeadThreads / kWarpSize) {
-    const int pair = first + row / s.members;
-    const int k = row % s.members;
-    const int action = pair / s.hidden;
-    const int unit = pair % s.hidden;
-    const float sum = WarpSum(StepHeadRow<kAdam>(c, rows, block, action, k, unit));
-    if (lane > 0) continue;
-    const float mean = sum / static_cast<float>(s.outputs);
-    row_means[row] = mean;
-    tables.member_weights[(static_cast<std::ptrdiff_t>(k) * s.actions + action) * s.hidden + unit] =
-        mean;
-    if (s.separate_hidden) {
-      tables.mean_weights[static_cast<std::ptrdiff_t>(action) * s.hidden_total() + k * s.hidden +
-                          unit] = mean / static_cast<float>(s.members);
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int first_pair = FirstPair(s, blockIdx.x, gridDim.x);
+  const int pairs = FirstPair(s, blockIdx.x + 1, gridDim.x) - first_pair;
+  const int warp_rows = (pairs * s.members - warp + kHeadWarps - 1) / kHeadWarps;
+  const int pieces = warp_rows * ((s.outputs + kPiece - 1) / kPiece);
+  PieceBuffer buffers[kPieceStages];
+#pragma unroll
+  for (int stage = 0; stage < kPieceStages; ++stage) {
+    buffers[stage].data = memory + warp * kWarpFloats + stage * 3 * kPieceFloats;
+  }
+  float row_sum = 0;
+  if (pieces > 0) StartPiece(s, block.from, PieceOf(s, first_pair, warp, 0), buffers[0]);
+  __pipeline_commit();
+  // Two at a time, so that the buffers are known when this is compiled.
+  for (int first = 0; first < pieces; first += kPieceStages) {
+#pragma unroll
+    for (int stage = 0; stage < kPieceStages; ++stage) {
+      const int i = first + stage;
+      if (i >= pieces) break;
+      if (i + 1 < pieces) {
+        StartPiece(s, block.from, PieceOf(s, first_pair, warp, i + 1),
+                   buffers[(stage + 1) % kPieceStages]);
+      }
+      __pipeline_commit();
+      const HeadPiece piece = PieceOf(s, first_pair, warp, i);
+      float g[kUnroll] = {};
+      HeadRowGradient(rows, piece.action, piece.k, piece.unit, piece.begin + lane, g);
+      __pipeline_wait_prior(1);
+      __syncwarp();
+      row_sum += StepPiece<kAdam>(c, rows, block.to, piece, buffers[stage], g);
+      __syncwarp();  // the buffer may be filled again
+      if (piece.begin + piece.count < s.outputs) continue;
+      const float mean = WarpSum(row_sum) / static_cast<float>(s.outputs);
+      row_sum = 0;
+      if (lane > 0) continue;
+      row_means[piece.row] = mean;
+      PutRowMean(s, tables, piece, mean);
     }
   }
   __syncthreads();
@@ -257,7 +330,7 @@ __global__ void __launch_bounds__(kHeadThreads, 2)
   for (int pair = static_cast<int>(threadIdx.x); pair < pairs; pair += kHeadThreads) {
     float sum = 0;
     for (int k = 0; k < s.members; ++k) sum += row_means[pair * s.members + k];
-    tables.mean_weights[first + pair] = sum / static_cast<float>(s.members);
+    tables.mean_weights[first_pair + pair] = sum / static_cast<float>(s.members);
   }
 }
 
@@ -319,8 +392,9 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
   CheckCuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
             "cudaDeviceGetAttribute");
   const int items = shape.actions * shape.hidden;
-  const int blocks = std::min(multiprocessors, Pieces(items, kHeadThreads / kWarpSize));
-  const std::size_t bytes = (sizeof(std::uint64_t) + sizeof(int)) * gradient.batch +
+  const int blocks = std::min(multiprocessors, Pieces(items, kHeadWarps));
+  const std::size_t bytes = sizeof(float) * kHeadWarps * kWarpFloats +
+                            (sizeof(std::uint64_t) + sizeof(int)) * gradient.batch +
                             sizeof(float) * (items / blocks + 1) * shape.members;
   const auto kernel = rules.adam ? HeadOptimizerKernel<true> : HeadOptimizerKernel<false>;
   CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

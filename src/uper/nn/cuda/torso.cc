@@ -4,14 +4,16 @@
 #include <string>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/pixel_convolution.h"
 
 namespace uper {
 namespace {
 
-constexpr int kChunk = 32;          // product.cu's
-constexpr int kWantedBlocks = 264;  // fills a large GPU twice; a constant, so that sums do not
-                                    // depend on the GPU
-constexpr int kLeastChunks = 2;     // of one split
+constexpr int kChunk = 32;  // product.cu's
+// Blocks that fill a large GPU, for convolutions and dense layers; constants, so that sums do not
+// depend on the GPU.
+constexpr int kWantedBlocks = 528;
+constexpr int kWantedDenseBlocks = 264;
 constexpr int kMostSplits = 64;
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
@@ -27,10 +29,11 @@ int TilesOf(const ProductCall& call) {
          call.count;
 }
 
-int SplitsFor(const ProductCall& call) {
+// `least_chunks` of the length make one split.
+int SplitsFor(const ProductCall& call, int wanted_blocks, int least_chunks) {
   const int chunks = Pieces(call.products[0].length, kChunk);
-  const int wanted = kWantedBlocks / std::max(1, TilesOf(call));
-  return std::clamp(std::min(wanted, chunks / kLeastChunks), 1, kMostSplits);
+  const int wanted = wanted_blocks / std::max(1, TilesOf(call));
+  return std::clamp(std::min(wanted, chunks / least_chunks), 1, kMostSplits);
 }
 
 bool Fours(std::initializer_list<std::size_t> numbers) {
@@ -142,6 +145,8 @@ void Torso::AddTables(Layer& layer) const {
 // Four pixels of a plane's row are read at once.
 void Torso::AddPixelTables() {
   const Layer& layer = layers_[0];
+  has_pixel_convolution_ =
+      layer.convolution && layer.w % 4 == 0 && SuitsPixelConvolution(input_, layer.spec);
   if (!layer.convolution || input_.type != InputType::kUint8 ||
       input_.layout != InputLayout::kPlanes ||
       !Fours({std::size_t(layer.spec.kernel), std::size_t(layer.spec.stride),
@@ -247,8 +252,27 @@ ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
                         layer.w, std::size_t(layer.in.size())});
   call.finish = ProductFinish::kBiasRelu;
   call.tile = ProductTile::k32x32By8;
-  call.splits = SplitsFor(call);
+  call.count = options_.max_passes;
+  call.splits = SplitsFor(call, layer.convolution ? kWantedBlocks : kWantedDenseBlocks,
+                          options_.tuned_batch > 1 ? 2 : 1);
   return call;
+}
+
+void Torso::ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream) const {
+  const Layer& layer = layers_[0];
+  UPER_CHECK(passes.size() <= PixelConvolution::kMaxPasses, "more passes than one call has");
+  PixelConvolution call{.in = layer.in,
+                        .out = layer.out,
+                        .scale = input_.scale,
+                        .count = count,
+                        .passes = static_cast<int>(passes.size())};
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    call.list[i] = {.pixels = static_cast<const std::uint8_t*>(passes[i].pixels),
+                    .w = passes[i].parameters + layer.w,
+                    .bias = passes[i].parameters + layer.b,
+                    .out = passes[i].activations->layers[0].data()};
+  }
+  LaunchPixelConvolution(call, stream);
 }
 
 void Torso::UsePixels(ProductCall& call) const {
@@ -270,7 +294,12 @@ const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
 void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream) {
   UPER_CHECK(static_cast<int>(passes.size()) <= options_.max_passes && count <= options_.max_batch,
              "more passes or observations than there is memory for");
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
+  std::size_t first = 0;
+  if (has_pixel_convolution_) {
+    ForwardPixels(passes, count, stream);
+    first = 1;
+  }
+  for (std::size_t i = first; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     ProductCall call = ForwardCall(layer, options_.tuned_batch);
     call.count = static_cast<int>(passes.size());
@@ -335,7 +364,7 @@ ProductCall Torso::WeightsCall(std::size_t index, const Pass& pass, float* gradi
   call.vectors = forward.vectors;
   call.tile = ProductTile::k32x32By4;
   call.sums_row = true;
-  call.splits = layer.convolution ? SplitsFor(call) : 1;
+  call.splits = layer.convolution ? SplitsFor(call, kWantedBlocks, 2) : 1;
   call.workspace = weight_workspaces_[index].data();
   return call;
 }
@@ -370,7 +399,7 @@ std::vector<ProductCall> Torso::InputCalls(std::size_t index, const Pass& pass) 
     call.vectors = Fours({std::size_t(layer.out.channels), layer.w});
     call.finish = ProductFinish::kMask;
     call.tile = ProductTile::k32x32By4;
-    call.splits = std::min(SplitsFor(call), 3);
+    call.splits = SplitsFor(call, kWantedBlocks, 4);
     call.workspace = input_workspace_.data();
     calls.push_back(call);
   }
@@ -401,7 +430,7 @@ ProductCall Torso::DenseInputCall(std::size_t index, const Pass& pass) {
   call.vectors = Fours({std::size_t(p.length), layer.w});
   call.finish = ProductFinish::kMask;
   call.tile = ProductTile::k32x32By4;
-  call.splits = std::min(SplitsFor(call), 4);
+  call.splits = SplitsFor(call, kWantedBlocks, 4);
   call.workspace = input_workspace_.data();
   return call;
 }

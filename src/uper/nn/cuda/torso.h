@@ -109,6 +109,7 @@ class Torso {
   void AddPixelTables();
   ProductCall ForwardCall(const Layer& layer, int batch) const;
   void UsePixels(ProductCall& call) const;
+  void ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream) const;
   ProductCall WeightsCall(std::size_t layer, const Pass& pass, float* gradient);
   // The gradient by a layer's input, through the ReLU before it.
   std::vector<ProductCall> InputCalls(std::size_t layer, const Pass& pass);
@@ -121,6 +122,7 @@ class Torso {
   // The first layer's tables for pixels in planes: [batch, position], [tap] in (channel, row,
   // column) order, and that order in the weights. Empty if the pictures do not suit.
   DeviceBuffer<int> pixel_windows_, pixel_taps_, pixel_weights_;
+  bool has_pixel_convolution_ = false;  // there is a kernel of its own for the first layer
   std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first
   std::vector<DeviceBuffer<float>> d_outputs_;    // [layer]: [batch, d_size]
   DeviceBuffer<float> workspace_, input_workspace_;
