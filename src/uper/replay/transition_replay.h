@@ -62,6 +62,7 @@ class TransitionReplay {
 
   // Ids, priorities, counters.
   const ReplayBuffer& buffer() const { return buffer_; }
+  ReplayBuffer& remote_buffer() { return buffer_; }  // for a memory that is drawn from elsewhere
   const Observations& observations() const { return observations_; }
   const MaskStore& masks() const { return masks_; }
   // For putting observations back piece by piece before SetState: see State::observations.in_place.
