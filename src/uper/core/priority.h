@@ -123,8 +123,7 @@ UPER_HOST_DEVICE inline double ValueOf(Ratio ratio, double epistemic, double ale
 UPER_HOST_DEVICE inline Priority FromRatio(Ratio ratio, double epistemic, double aleatoric,
                                            const PriorityLimits& limits) {
   if (!Valid(epistemic) || !Valid(aleatoric)) return {.value = kNan};
-  Priority priority =
-      Limited(ValueOf(ratio, epistemic, aleatoric, limits.aleatoric_floor), limits);
+  Priority priority = Limited(ValueOf(ratio, epistemic, aleatoric, limits.aleatoric_floor), limits);
   priority.floored = limits.aleatoric_floor >= aleatoric;
   return priority;
 }

@@ -101,7 +101,8 @@ class WideTree {
   void CheckValid() const {
     for (std::size_t level = 0; level + 1 < levels(); ++level) {
       for (std::size_t n = 0; n < NodesOf(level); ++n) {
-        const double parent = nodes_[shape_.level_begin[level + 1] + (n >> kShift)].value[n % kFanOut];
+        const double parent =
+            nodes_[shape_.level_begin[level + 1] + (n >> kShift)].value[n % kFanOut];
         UPER_CHECK(parent == Reduce(nodes_[shape_.level_begin[level] + n]),
                    "stale inner value at level " + std::to_string(level + 1) + ", node " +
                        std::to_string(n));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/cuda_replay.h"
 #include "uper/nn/cuda/observation_kernels.h"
 
 namespace uper {
@@ -98,6 +99,8 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
       host_step_(1),
       td_errors_(spec.batch),
       uncertainty_(spec.batch),
+      host_td_errors_(spec.batch),
+      host_uncertainty_(spec.batch),
       acting_activations_(acting_torso_.MakeActivations()) {
   const std::size_t batch = spec.batch;
   const std::size_t members = spec.network.members;
@@ -125,8 +128,12 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   q_ = PinnedBuffer<float>(batch * actions);
   CheckCuda(cudaDeviceSynchronize(), "preparing the GPU");  // the zeros are there for all streams
   for (int i = 0; i < 2; ++i) {
-    update_graphs_[i] = Graph(main_, [&] { EnqueueUpdate(sets_[i], sets_[1 - i]); });
+    update_graphs_[i] = Graph(main_, [&] {
+      EnqueueUpdate(sets_[i], sets_[1 - i]);
+      EnqueueFindings();
+    });
     acting_graphs_[i].resize(batch + 1);
+    source_acting_graphs_[i].resize(batch + 1);
   }
 }
 
@@ -191,8 +198,48 @@ LearnerOutput CudaLearner::FinishUpdate() {
   current_ = 1 - current_;
   return {.loss = step.loss,
           .gradient_norm = step.gradient_norm,
-          .td_error = td_errors_.span(),
-          .uncertainty = uncertainty_.span()};
+          .td_error = host_td_errors_.span(),
+          .uncertainty = host_uncertainty_.span()};
+}
+
+// The statistics of an update, to the host.
+void CudaLearner::EnqueueFindings() {
+  td_errors_.Download(host_td_errors_.span(), main_);
+  uncertainty_.Download(host_uncertainty_.span(), main_);
+}
+
+BatchPointers CudaLearner::BatchOnGpu() {
+  std::byte* batch = batch_.data();
+  return {.observations = batch,
+          .masks = reinterpret_cast<std::uint64_t*>(batch + batch_layout_.masks),
+          .a_tm1 = reinterpret_cast<std::int32_t*>(batch + batch_layout_.a_tm1),
+          .r_t = reinterpret_cast<float*>(batch + batch_layout_.r_t),
+          .discount_t = reinterpret_cast<float*>(batch + batch_layout_.discount_t),
+          .weights = reinterpret_cast<float*>(batch + batch_layout_.weights)};
+}
+
+std::unique_ptr<GpuReplay> CudaLearner::MakeReplay(const GpuReplaySpec& spec) {
+  return std::make_unique<CudaReplay>(spec, *this);
+}
+
+void CudaLearner::QueueUpdate(BatchSource& source) {
+  UPER_CHECK(!begun_, "an update is under way");
+  Graph& graph = source_graphs_[current_];
+  if (!graph) {
+    graph = Graph(main_, [&] {
+      source.EnqueueBatch(BatchOnGpu(), main_);
+      EnqueueUpdate(current(), sets_[1 - current_]);
+      source.EnqueueFindings({.weights = Staged<float>(batch_layout_.weights),
+                              .td_error = td_errors_.data(),
+                              .uncertainty = uncertainty_.data(),
+                              .step = step_.data()},
+                             main_);
+    });
+  }
+  graph.Launch(main_);
+  ++updates_;
+  current_ = 1 - current_;
+  host_fresh_ = false;
 }
 
 LearnerOutput CudaLearner::UpdateAgain() {
@@ -423,17 +470,40 @@ void CudaLearner::ActionValues(std::span<const std::byte> observations, int coun
              "observations and values must fit the count");
   CopyInto(observations, host_observations_.data());
   Graph& graph = acting_graphs_[current_][count];
-  if (!graph) graph = Graph(main_, [&] { EnqueueActing(current(), count); });
+  if (!graph) {
+    graph = Graph(main_, [&] {
+      CheckCuda(cudaMemcpyAsync(acting_bytes_.data(), host_observations_.data(),
+                                observations.size(), cudaMemcpyHostToDevice, main_),
+                "copying observations to the GPU");
+      EnqueueActing(current(), count);
+    });
+  }
+  AwaitActing(graph, q);
+}
+
+void CudaLearner::ActionValuesOf(BatchSource& source, int count, std::span<float> q) {
+  UPER_CHECK(!begun_, "an update is under way");
+  UPER_CHECK(count >= 1 && count <= spec_.batch &&
+                 q.size() == std::size_t{1} * count * spec_.network.actions,
+             "the batch does not fit");
+  Graph& graph = source_acting_graphs_[current_][count];
+  if (!graph) {
+    graph = Graph(main_, [&] {
+      source.EnqueueObservations(count, acting_bytes_.data(), main_);
+      EnqueueActing(current(), count);
+    });
+  }
+  AwaitActing(graph, q);
+}
+
+void CudaLearner::AwaitActing(const Graph& graph, std::span<float> q) {
   graph.Launch(main_);
   main_.Synchronize();
   std::copy_n(q_.data(), q.size(), q.begin());
 }
 
+// q_ from acting_bytes_.
 void CudaLearner::EnqueueActing(ParameterSet& set, int count) {
-  const std::size_t bytes = count * ObservationBytes(spec_.network);
-  CheckCuda(cudaMemcpyAsync(acting_bytes_.data(), host_observations_.data(), bytes,
-                            cudaMemcpyHostToDevice, main_),
-            "copying observations to the GPU");
   if (!acting_torso_.reads_pixels()) {
     LaunchConvertObservations(spec_.network.input, acting_bytes_.data(), count,
                               acting_observations_.data(), main_);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "uper/nn/cuda/batch_source.h"
 #include "uper/nn/cuda/device_buffer.h"
 #include "uper/nn/cuda/graph.h"
 #include "uper/nn/cuda/head_kernels.h"
@@ -66,6 +67,16 @@ class CudaLearner final : public GpuLearner {
   LearnerState State() override;
   void SetUpdated(std::int64_t updates) override;
   std::int64_t updates() override { return updates_; }
+  std::unique_ptr<GpuReplay> MakeReplay(const GpuReplaySpec& spec) override;
+
+  // For a source of batches on the GPU; there is one for the learner's life. Everything it enqueues
+  // is ordered on stream().
+  cudaStream_t stream() const { return main_; }
+  // One update from the source's batch. Returns at once; whether it was finite is for the source
+  // to find out.
+  void QueueUpdate(BatchSource& source);
+  // As ActionValues(), of the source's observations.
+  void ActionValuesOf(BatchSource& source, int count, std::span<float> q);
 
  private:
   // Activations of the passes of an update.
@@ -73,6 +84,8 @@ class CudaLearner final : public GpuLearner {
 
   void CheckBatch(const LearnerBatch& batch) const;
   void Stage(const LearnerBatch& batch);
+  BatchPointers BatchOnGpu();
+  void EnqueueFindings();
   // What the graphs consist of.
   // `from` and `to`: the set that is read and the other one, which is written.
   void EnqueueUpdate(ParameterSet& from, ParameterSet& to);
@@ -84,6 +97,7 @@ class CudaLearner final : public GpuLearner {
   void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream);
   void EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to);
   void EnqueueActing(ParameterSet& set, int count);
+  void AwaitActing(const Graph& graph, std::span<float> q);
   void EnqueueActionValues(ParameterSet& set, int count);
   void EnqueueTables(const float* parameters, CudaHeadTables& tables);
   void LaunchUpdate();
@@ -140,9 +154,12 @@ class CudaLearner final : public GpuLearner {
   DeviceBuffer<double> squares_;
   DeviceBuffer<float> quantiles_;  // of categorical heads
   PinnedBuffer<StepState> host_step_;
-  PinnedBuffer<double> td_errors_;
-  PinnedBuffer<Uncertainty> uncertainty_;
+  DeviceBuffer<double> td_errors_;
+  DeviceBuffer<Uncertainty> uncertainty_;
+  PinnedBuffer<double> host_td_errors_;
+  PinnedBuffer<Uncertainty> host_uncertainty_;
   std::array<Graph, 2> update_graphs_;  // [current_]
+  std::array<Graph, 2> source_graphs_;  // [current_]; made when first needed
   bool begun_ = false;
   mutable FloatBuffer host_gradient_;
 
@@ -153,7 +170,9 @@ class CudaLearner final : public GpuLearner {
   Torso::Activations acting_activations_;
   DeviceBuffer<float> acting_values_;  // [batch, member, action] of categorical heads
   PinnedBuffer<float> q_;
-  std::array<std::vector<Graph>, 2> acting_graphs_;  // [current_][count]; made when first needed
+  // [current_][count]; made when first needed.
+  std::array<std::vector<Graph>, 2> acting_graphs_;
+  std::array<std::vector<Graph>, 2> source_acting_graphs_;
 };
 
 }  // namespace uper

@@ -34,6 +34,10 @@ GpuInfo FindCudaDevice() {
   }
   if (status == cudaSuccess) {
     info.usable = true;
+    std::size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
+      info.free_bytes = static_cast<std::int64_t>(free);
+    }
     return info;
   }
   cudaGetLastError();

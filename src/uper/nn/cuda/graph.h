@@ -45,6 +45,12 @@ class Event {
 
   operator cudaEvent_t() const { return event_; }  // NOLINT: a handle
 
+  void Record(cudaStream_t stream) const {
+    CheckCuda(cudaEventRecord(event_, stream), "cudaEventRecord");
+  }
+  // Waits for what was before the last Record(), if there was one.
+  void Synchronize() const { CheckCuda(cudaEventSynchronize(event_), "waiting for the GPU"); }
+
   // What is enqueued on `after` from now on waits for what is on `before`.
   void Order(cudaStream_t before, cudaStream_t after) const {
     CheckCuda(cudaEventRecord(event_, before), "cudaEventRecord");
