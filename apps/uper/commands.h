@@ -154,6 +154,9 @@ struct BenchTrainOptions {
   std::int64_t frames = 20'000;
   std::int64_t replay_transitions = 0;  // in memory before; saving is measured then
   int threads = 0;
+  int environments = 0;  // 0: as configured
+  int runs = 1;          // side by side in this process, each with the next seed
+  std::string device;    // "": as configured
   std::vector<std::string> assignments;
   bool json = false;
 };

@@ -71,6 +71,7 @@ struct GpuUpdateReport {
   std::span<const std::uint64_t> ids;
   std::span<const double> probabilities;  // of the draws, if made on the GPU
   std::span<const float> weights;
+  std::span<const std::uint8_t> noisy;  // GpuRecordTail
   std::span<const double> td_error;
   std::span<const Uncertainty> uncertainty;
   std::span<const Priority> priorities;

@@ -61,6 +61,7 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   // Of the draw under way.
   DeviceBuffer<std::uint32_t> slots_;
   DeviceBuffer<double> probabilities_;
+  DeviceBuffer<std::uint8_t> noisy_;
 
   // Rings, [kMaxQueued] or [kMaxQueued, batch].
   PinnedBuffer<ReplayInputs> inputs_;
@@ -71,6 +72,7 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   PinnedBuffer<std::uint32_t> report_slots_;
   PinnedBuffer<double> report_probabilities_, report_td_;
   PinnedBuffer<float> report_weights_;
+  PinnedBuffer<std::uint8_t> report_noisy_;
   PinnedBuffer<Uncertainty> report_uncertainty_;
   PinnedBuffer<Priority> report_priorities_;
   std::vector<std::uint64_t> first_ids_;  // of each queued update, by ring entry

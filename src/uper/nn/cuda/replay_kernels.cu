@@ -222,6 +222,7 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(const __grid_constant__ R
     draw.out.r_t[j] = tail.r_t;
     draw.out.discount_t[j] = tail.discount_t;
     draw.out.masks[j] = tail.mask;
+    draw.noisy[j] = tail.noisy != 0 ? 1 : 0;
   }
   if (threadIdx.x == 0) memory.numbers->massless = !given && !(total > 0) ? 1 : 0;
   const double unit = UnitProbability(memory, inputs, total, BlockMin(smallest, scratch));
@@ -302,6 +303,7 @@ __global__ void __launch_bounds__(kThreads)
     reports.slots[at] = finish.slots[j];
     reports.probabilities[at] = finish.probabilities[j];
     reports.weights[at] = finish.weights[j];
+    reports.noisy[at] = finish.noisy[j];
     reports.td_error[at] = td_error;
     reports.uncertainty[at] = uncertainty;
     reports.priorities[at] = priority;

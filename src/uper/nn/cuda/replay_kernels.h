@@ -81,6 +81,7 @@ struct ReplayDraw {
   const double* uniforms = nullptr;            // [ring, batch], pinned; or null and
   const std::uint32_t* given_slots = nullptr;  // [ring, batch], pinned
   const float* given_weights = nullptr;        // [ring, batch], pinned
+  std::uint8_t* noisy = nullptr;               // [batch], out
   std::uint32_t* slots = nullptr;              // [batch], out
   double* probabilities = nullptr;             // [batch], out
   BatchPointers out;
@@ -100,6 +101,7 @@ struct ReplayReports {
   std::uint32_t* slots = nullptr;
   double* probabilities = nullptr;
   float* weights = nullptr;
+  std::uint8_t* noisy = nullptr;
   double* td_error = nullptr;
   Uncertainty* uncertainty = nullptr;
   Priority* priorities = nullptr;
@@ -110,6 +112,7 @@ struct ReplayFinish {
   int ring = 0;
   const std::uint32_t* slots = nullptr;  // of the draw
   const double* probabilities = nullptr;
+  const std::uint8_t* noisy = nullptr;
   const float* weights = nullptr;
   const double* td_error = nullptr;
   const Uncertainty* uncertainty = nullptr;
