@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct TrainOptions {
   std::vector<std::string> command;              // as typed, for run.json
   bool plots = true;                             // draw the curves when the run has ended
   bool json = false;
+  std::FILE* log = nullptr;  // takes all that is printed; null: standard output and error
 };
 int Train(const TrainOptions& options, const StopFlag& stop);
 

@@ -71,13 +71,17 @@ TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool) try {
 
 ResourcePlan PlanOf(const RunConfig& config) {
   const EnvironmentSpec spec = EnvironmentOf(config, 0)->spec();
-  return PlanResources(config, spec, LearnerSpecFrom(config, spec), FramesPerStepOf(config));
+  const LearnerSpec learner = LearnerSpecFrom(config, spec);
+  ResourcePlan plan = PlanResources(config, spec, learner, FramesPerStepOf(config));
+  if (DeviceOf(config) == DeviceChoice::kCuda) PlanGpu(config, spec, learner, plan);
+  return plan;
 }
 
 AvailableResources ResourcesFor(const RunFolder& folder) {
   const MemoryInfo memory = ReadMemoryInfo();
   AvailableResources available{
       .memory = static_cast<std::uint64_t>(memory.available_bytes),
+      .gpu = static_cast<std::uint64_t>(FindGpu().free_bytes),
       .memory_source = memory.limit_bytes ? "to its control group" : "on this machine",
       .folder = folder.path().string()};
   std::error_code error;

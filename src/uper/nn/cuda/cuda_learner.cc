@@ -126,7 +126,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   acting_bytes_ = DeviceBuffer<std::byte>(host_observations_.size());
   acting_observations_ = DeviceBuffer<float>(batch * spec.network.observation_size());
   q_ = PinnedBuffer<float>(batch * actions);
-  CheckCuda(cudaDeviceSynchronize(), "preparing the GPU");  // the zeros are there for all streams
+  SynchronizeGpu("preparing the GPU");  // the zeros are there for all streams
   for (int i = 0; i < 2; ++i) {
     update_graphs_[i] = Graph(main_, [&] {
       EnqueueUpdate(sets_[i], sets_[1 - i]);

@@ -74,7 +74,7 @@ CudaReplay::CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner)
                            spec.stack_depth > 0 ? kRecordsOfABlock * spec.frame_bytes : 0),
                        .taken = std::make_unique<Event>()});
   }
-  CheckCuda(cudaDeviceSynchronize(), "preparing the GPU");
+  SynchronizeGpu("preparing the GPU");
   double largest = spec.initial_priority;
   float stored = 0;
   if (StorePriority(largest, stored)) largest = stored;
