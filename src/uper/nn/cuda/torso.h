@@ -125,8 +125,6 @@ class Torso {
   bool has_pixel_convolution_ = false;  // there is a kernel of its own for the first layer
   std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first
   std::vector<DeviceBuffer<float>> d_outputs_;    // [layer]: [batch, d_size]
-  DeviceBuffer<float> workspace_, input_workspace_;
-  std::vector<DeviceBuffer<float>> weight_workspaces_;  // [layer]: they run at the same time
 };
 
 }  // namespace uper
