@@ -113,7 +113,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   d_outputs_ = DeviceBuffer<float>(outputs);
   members_ = DeviceBuffer<MemberFindings>(batch * members);
   hidden_parts_ = DeviceBuffer<float>(members * batch * spec.network.hidden_units);
-  squares_ = DeviceBuffer<double>(2 * kSquareBlocks + members);
+  squares_ = DeviceBuffer<double>(torso_.SquareCount() + members + BiasBlocks(head_));
   if (spec.loss.head == HeadKind::kCategorical) {
     all_parts_ = DeviceBuffer<float>(kHeadParts * outputs * actions);
     quantiles_ = DeviceBuffer<float>(2 * outputs);
@@ -213,10 +213,10 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to) {
   ahead_fork_.Order(main_, ahead_);
   LaunchBeginStep(rules_, step_.data(), ahead_);
   EnqueueForward(from);
+  CheckCuda(cudaEventRecord(begin_done_, ahead_), "cudaEventRecord");
   EnqueueSelections(from);
-  begin_done_.Order(ahead_, main_);
   const SampleCall samples = Samples(from);
-  LaunchSamples(samples, main_);
+  LaunchSamples(samples, main_, Follow::kOverlap);
   ahead_fork_.Order(main_, ahead_);
   EnqueueHeadStep(StepKind::kAhead, from, to, ahead_);
   fork_.Order(main_, third_);
@@ -253,16 +253,18 @@ HeadMeans CudaLearner::MeansOf(const float* hidden, CudaHeadTables& tables, int 
           .values = member_values_.data()};
 }
 
-// target_actions_ of s_t.
+// target_actions_ of s_t: from the means that are in member_values_, or from the outputs of all
+// actions.
 void CudaLearner::EnqueueTargetActions(ParameterSet& from) {
   const bool ensemble = spec_.loss.target_action == TargetAction::kEnsemble;
-  const Slot slot = spec_.loss.double_q ? kNext : kTarget;
-  const float* hidden = activations_[slot].hidden();
-  const float* parameters = PassOf(slot, from).parameters;
   if (spec_.loss.head == HeadKind::kCategorical) {
-    const HeadSelection all{
-        .w = parameters + head_w_, .hidden = hidden, .parts = all_parts_.data()};
-    LaunchSelect(head_, spec_.batch, &all, 1, main_);
+    const Slot slot = ChoosingSlot();
+    const float* parameters = PassOf(slot, from).parameters;
+    LaunchSelect(head_, spec_.batch,
+                 {.w = parameters + head_w_,
+                  .hidden = activations_[slot].hidden(),
+                  .parts = all_parts_.data()},
+                 main_);
     LaunchAtomValues(head_,
                      {.batch = spec_.batch,
                       .parts = all_parts_.data(),
@@ -271,37 +273,40 @@ void CudaLearner::EnqueueTargetActions(ParameterSet& from) {
                       .spacing = spec_.loss.support.spacing(),
                       .values = member_values_.data()},
                      main_);
-    LaunchChoose(head_, spec_.batch, ensemble, member_values_.data(), target_actions_.data(),
-                 main_);
-    return;
+  } else if (!ensemble) {
+    return;  // the means' kernel has chosen
   }
-  HeadMeans means = MeansOf(hidden, slot == kNext ? from.tables : target_tables_, spec_.batch);
-  if (!ensemble) means.chosen = target_actions_.data();
-  LaunchMeans(means, main_, Follow::kOverlap);
-  if (ensemble) {
-    LaunchChoose(head_, spec_.batch, ensemble, member_values_.data(), target_actions_.data(),
-                 main_);
-  }
+  LaunchChoose(head_, spec_.batch, ensemble, member_values_.data(), target_actions_.data(), main_);
 }
 
-// The outputs of the taken actions, while the target's actions are being chosen, and then theirs.
+// The outputs of the taken actions beside the means that choose the target's actions, and then
+// theirs.
 void CudaLearner::EnqueueSelections(ParameterSet& from) {
-  const HeadSelection online{.w = from.online.data() + head_w_,
-                             .hidden = activations_[kOnline].hidden(),
-                             .actions = Staged<int>(batch_layout_.a_tm1),
-                             .sample_stride = 1,
-                             .parts = online_parts_.data()};
-  const HeadSelection target{.w = target_.data() + head_w_,
-                             .hidden = activations_[kTarget].hidden(),
-                             .actions = target_actions_.data(),
-                             .sample_stride = head_.members,
-                             .member_stride = 1,
-                             .parts = target_parts_.data()};
-  fork_.Order(main_, side_);
-  LaunchSelect(head_, spec_.batch, &online, 1, side_);
+  HeadForward first{.list = {{.w = from.online.data() + head_w_,
+                              .hidden = activations_[kOnline].hidden(),
+                              .actions = Staged<int>(batch_layout_.a_tm1),
+                              .sample_stride = 1,
+                              .actions_ready = true,
+                              .parts = online_parts_.data()}},
+                    .selections = 1};
+  if (spec_.loss.head != HeadKind::kCategorical) {
+    const Slot slot = ChoosingSlot();
+    first.means = MeansOf(activations_[slot].hidden(), slot == kNext ? from.tables : target_tables_,
+                          spec_.batch);
+    if (spec_.loss.target_action != TargetAction::kEnsemble) {
+      first.means.chosen = target_actions_.data();
+    }
+  }
+  LaunchHeadForward(head_, spec_.batch, first, main_, Follow::kOverlap);
   EnqueueTargetActions(from);
-  LaunchSelect(head_, spec_.batch, &target, 1, main_, Follow::kOverlap);
-  join_.Order(side_, main_);
+  LaunchSelect(head_, spec_.batch,
+               {.w = target_.data() + head_w_,
+                .hidden = activations_[kTarget].hidden(),
+                .actions = target_actions_.data(),
+                .sample_stride = head_.members,
+                .member_stride = 1,
+                .parts = target_parts_.data()},
+               main_, Follow::kOverlap);
 }
 
 SampleCall CudaLearner::Samples(ParameterSet& from) {
@@ -332,19 +337,12 @@ HeadGradient CudaLearner::HeadGradientOf() const {
           .d_out = d_outputs_.data()};
 }
 
-// The hidden layer's gradient is there long before that of the convolutions.
-StoredGradient CudaLearner::HiddenGradient() const {
-  return {.gradient = gradient_.data(), .ranges = {{hidden_w_, head_w_}, {}}};
-}
-StoredGradient CudaLearner::OtherGradient() const {
-  return {.gradient = gradient_.data(), .ranges = {{0, hidden_w_}, {head_b_, layout_.size()}}};
-}
-
 // On the third stream, beside the backward pass: first what the norm waits for.
 void CudaLearner::EnqueueStatistics(const SampleCall& samples) {
   const HeadGradient gradient = HeadGradientOf();
-  LaunchHeadSquares(head_, gradient, squares_.data() + 2 * kSquareBlocks, third_);
-  LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, third_);
+  double* squares = squares_.data() + torso_.SquareCount();  // behind those of the torso
+  LaunchHeadSquares(head_, gradient, squares, third_);
+  LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, squares + head_.members, third_);
   CheckCuda(cudaEventRecord(squares_done_, third_), "cudaEventRecord");
   LaunchStatistics({.samples = samples,
                     .quantiles = quantiles_.data(),
@@ -360,18 +358,20 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
                        Follow::kOverlap);
   LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_,
                   Follow::kOverlap);
+  // The hidden layer's gradient is there long before that of the convolutions.
   const auto step_hidden = [&](std::size_t layer, cudaStream_t stream) {
     if (layer + 1 < torso_.layers()) return;
     fourth_fork_.Order(stream, fourth_);
-    LaunchSquares(HiddenGradient(), squares_.data() + kSquareBlocks, fourth_);
-    LaunchOptimizer(rules_, StepKind::kAhead, HiddenGradient(), {from.block(0), to.block(0)},
+    CheckCuda(cudaStreamWaitEvent(fourth_, begin_done_), "cudaStreamWaitEvent");
+    LaunchOptimizer(rules_, gradient_.data(), {hidden_w_, head_w_}, {from.block(0), to.block(0)},
                     step_.data(), fourth_);
   };
-  torso_.Backward(PassOf(kOnline, from), gradient_.data(),
+  torso_.Backward(PassOf(kOnline, from), gradient_.data(), squares_.data(),
                   {.main = main_,
                    .side = side_,
                    .fork = fork_,
                    .join = join_,
+                   .observations_ready = begin_done_,
                    .weights_enqueued = step_hidden});
   fourth_done_.Order(fourth_, main_);
   CheckCuda(cudaStreamWaitEvent(main_, squares_done_), "cudaStreamWaitEvent");
@@ -385,24 +385,23 @@ void CudaLearner::EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSe
 }
 
 void CudaLearner::EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to) {
-  LaunchSquares(OtherGradient(), squares_.data(), main_);
   LaunchFinishStep({.rules = rules_,
                     .squares = squares_.data(),
                     .square_count = static_cast<int>(squares_.size()),
                     .members = members_.data(),
                     .member_count = static_cast<int>(members_.size()),
                     .state = step_.data(),
-                    .report = host_step_.data()},
+                    .report = host_step_.data(),
+                    .gradient = gradient_.data(),
+                    .parameters = {from.block(0), to.block(0)},
+                    .plain = {0, hidden_w_},
+                    .ahead = {hidden_w_, head_w_},
+                    .shape = head_,
+                    .bias = head_b_,
+                    .tables = to.tables.pointers()},
                    main_);
-  LaunchOptimizer(rules_, StepKind::kPlain, OtherGradient(), {from.block(0), to.block(0)},
-                  step_.data(), main_);
-  fork_.Order(main_, side_);
-  LaunchBiasTables(head_, to.online.data() + head_b_, to.tables.pointers(), side_);
-  LaunchOptimizer(rules_, StepKind::kAgain, HiddenGradient(), {from.block(0), to.block(0)},
-                  step_.data(), main_);
   ahead_done_.Order(ahead_, main_);
   EnqueueHeadStep(StepKind::kAgain, from, to, main_);
-  join_.Order(side_, main_);
   CheckCuda(cudaStreamWaitEvent(main_, third_done_), "cudaStreamWaitEvent");
 }
 
@@ -458,13 +457,13 @@ void CudaLearner::EnqueueActionValues(ParameterSet& set, int count) {
                  .weights = set.tables.mean_weights.data(),
                  .bias = set.tables.mean_bias.data(),
                  .values = q_.data()},
-                main_);
+                main_, Follow::kOverlap);
     return;
   }
   const HeadSelection all{.w = set.online.data() + head_w_,
                           .hidden = acting_activations_.hidden(),
                           .parts = all_parts_.data()};
-  LaunchSelect(head_, count, &all, 1, main_);
+  LaunchSelect(head_, count, all, main_);
   LaunchAtomValues(head_,
                    {.batch = count,
                     .parts = all_parts_.data(),

@@ -90,10 +90,10 @@ class CudaLearner final : public GpuLearner {
 
   ParameterSet& current() { return sets_[current_]; }
   Torso::Pass PassOf(Slot slot, ParameterSet& set);
+  // Whose values choose the target's actions.
+  Slot ChoosingSlot() const { return spec_.loss.double_q ? kNext : kTarget; }
   SampleCall Samples(ParameterSet& from);
   HeadGradient HeadGradientOf() const;
-  StoredGradient HiddenGradient() const;
-  StoredGradient OtherGradient() const;
   HeadMeans MeansOf(const float* hidden, CudaHeadTables& tables, int batch);
   template <typename T>
   const T* Staged(std::size_t offset) const {

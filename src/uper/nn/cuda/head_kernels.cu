@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "uper/base/check.h"
-#include "uper/nn/cuda/copy.cuh"
 #include "uper/nn/cuda/cuda_error.h"
 #include "uper/nn/cuda/head_kernels.h"
 #include "uper/nn/cuda/launch.cuh"
@@ -56,148 +55,148 @@ struct Selections {
 
 // Blocks that share the samples of one (action, member).
 constexpr int kSampleBlocks = 2;
-// Hidden units whose weights lie in shared memory at a time.
+// Hidden units whose values lie in shared memory at a time.
 constexpr int kSliceUnits = 64;
+// A lane has every 32nd of a block's outputs: 201 fit.
+constexpr int kLaneOutputs = 7;
+constexpr int kTileOutputs = kLaneOutputs * kWarpSize;
+// Rows of weights that a warp fetches at a time: enough to keep memory busy.
+constexpr int kFetch = 4;
 
-// Shared memory of SelectKernel.
-struct SelectMemory {
-  int width;  // outputs of one block
-  int weights_floats;
-  int group_floats;
-
-  static SelectMemory Of(const HeadShape& s) {
-    const int width = std::min(s.outputs, kThreads);
-    const int units = std::min(kSliceUnits, Pieces(s.hidden, kHeadParts));
-    // Room for StartCopy(), and whole groups of four.
-    return {.width = width,
-            .weights_floats = Pieces(units * width + 6, 4) * 4,
-            .group_floats = kThreads / width > 1 ? kThreads * kSamples : 0};
-  }
-  std::size_t bytes(int batch) const {
-    return sizeof(float) * (weights_floats + kSliceUnits * kSamples + group_floats) +
-           sizeof(int) * batch;
-  }
-};
-
-// Starts to copy the weights [unit][width] of some hidden units, `columns` of each row; entry 0
-// arrives at the offset that is returned. Whole rows lie behind each other and are copied at once.
-__device__ int StartWeights(const HeadShape& s, const float* w, int units, int columns, int width,
-                            float* to) {
-  const int thread = static_cast<int>(threadIdx.x);
-  if (width == s.outputs) return StartCopy(to, w, units * width, thread, kThreads);
-  for (int i = thread; i < units * width; i += kThreads) {
-    if (i % width >= columns) continue;
-    const std::ptrdiff_t row = i / width;
-    __pipeline_memcpy_async(to + i, w + row * s.outputs + i % width, sizeof(float));
-  }
-  return 0;
-}
-
-// sums[i] += weight * units[i] for the samples of one chunk.
-__device__ void AddProducts(float weight, const float* units, float (&sums)[kSamples]) {
-  const float4 low = *reinterpret_cast<const float4*>(units);
-  const float4 high = *reinterpret_cast<const float4*>(units + 4);
-  sums[0] = fmaf(weight, low.x, sums[0]);
-  sums[1] = fmaf(weight, low.y, sums[1]);
-  sums[2] = fmaf(weight, low.z, sums[2]);
-  sums[3] = fmaf(weight, low.w, sums[3]);
-  sums[4] = fmaf(weight, high.x, sums[4]);
-  sums[5] = fmaf(weight, high.y, sums[5]);
-  sums[6] = fmaf(weight, high.z, sums[6]);
-  sums[7] = fmaf(weight, high.w, sums[7]);
-}
-
-// Grid: action x member, part x tile of outputs, selection x share of the samples. The threads are
-// groups of `width` outputs; group g takes every groups-th hidden unit.
-__global__ void __launch_bounds__(kThreads)
-    SelectKernel(HeadShape s, int batch, const __grid_constant__ Selections selections,
-                 SelectMemory layout) {
-  extern __shared__ __align__(16) float memory[];
-  __shared__ int count;
-  const HeadSelection& selection = selections.list[blockIdx.z / kSampleBlocks];
-  const int width = layout.width;
-  const int action = static_cast<int>(blockIdx.x) / s.members;
-  const int member = static_cast<int>(blockIdx.x) % s.members;
-  const int part = static_cast<int>(blockIdx.y) % kHeadParts;
-  const int first_output = static_cast<int>(blockIdx.y) / kHeadParts * width;
-  const int part_size = (s.hidden + kHeadParts - 1) / kHeadParts;
-  float* weights = memory;                             // [hidden unit][width]
-  float* units = weights + layout.weights_floats;      // [hidden unit][kSamples]
-  float* group_sums = units + kSliceUnits * kSamples;  // [group][kSamples][width]
-  int* list = reinterpret_cast<int*>(group_sums + layout.group_floats);
-  const bool all = selection.actions == nullptr;
-  AwaitPredecessor();
-  const int samples = ListSamples(batch, list, &count, [&](int b) {
-    return all || __ldg(selection.actions + b * selection.sample_stride +
-                        member * selection.member_stride) == action;
-  });
-
-  const int begin = part * part_size;
-  const int end = min(begin + part_size, s.hidden);
-  const int groups = kThreads / width;
-  const int group = static_cast<int>(threadIdx.x) / width;
-  const int column = static_cast<int>(threadIdx.x) % width;
-  const int output = first_output + column;
-  const bool active = group < groups && output < s.outputs;
-  const float* w = selection.w + BlockAt(s, action, member) + first_output;
-  const int rows = all ? s.actions * s.members : s.members;
-  const int row = all ? static_cast<int>(blockIdx.x) : member;
-  int shift = 0;
-  const int first_chunk = static_cast<int>(blockIdx.z) % kSampleBlocks * kSamples;
-  for (int first = first_chunk; first < samples; first += kSampleBlocks * kSamples) {
-    float sums[kSamples] = {};
-    for (int slice = begin; slice < end; slice += kSliceUnits) {
-      const int slice_units = min(kSliceUnits, end - slice);
-      __syncthreads();
-      if (first == first_chunk || end - begin > kSliceUnits) {  // else they are there already
-        shift = StartWeights(s, w + static_cast<std::ptrdiff_t>(slice) * s.outputs, slice_units,
-                             min(width, s.outputs - first_output), width, weights);
-        __pipeline_commit();
-      }
-      for (int i = static_cast<int>(threadIdx.x); i < slice_units * kSamples; i += kThreads) {
-        const int sample = first + i / slice_units;
-        const int unit = i % slice_units;
-        units[unit * kSamples + i / slice_units] =
-            sample < samples ? __ldg(selection.hidden +
-                                     static_cast<std::ptrdiff_t>(list[sample]) * s.hidden_total() +
-                                     MemberUnits(s, member) + slice + unit)
-                             : 0.0F;
-      }
-      __pipeline_wait_prior(0);
-      __syncthreads();
-      if (!active) continue;
-#pragma unroll 8
-      for (int unit = group; unit < slice_units; unit += groups) {
-        AddProducts(weights[shift + unit * width + column], units + unit * kSamples, sums);
-      }
-    }
-    if (groups > 1 && group < groups) {
+// Weights of one lane: rows at `stride`, outputs first, first + 32, ...; beyond the end 0.
+__device__ void FetchRows(const float* rows, std::ptrdiff_t stride, int count, int first,
+                          int outputs, float (&w)[kFetch][kLaneOutputs]) {
 #pragma unroll
-      for (int i = 0; i < kSamples; ++i) {
-        group_sums[(group * kSamples + i) * width + column] = sums[i];
-      }
+  for (int row = 0; row < kFetch; ++row) {
+#pragma unroll
+    for (int j = 0; j < kLaneOutputs; ++j) {
+      const int output = first + j * kWarpSize;
+      w[row][j] = row < count && output < outputs ? __ldg(rows + row * stride + output) : 0.0F;
     }
-    __syncthreads();
-    if (group > 0 || !active) continue;
+  }
+}
+
+// sums[sample][output] += unit of the sample * weight, for rows of hidden units that lie
+// unit_step apart in `units` [unit][kSamples].
+__device__ void AddRows(const float (&w)[kFetch][kLaneOutputs], const float* units, int unit_step,
+                        int count, float (&sums)[kSamples][kLaneOutputs]) {
+#pragma unroll
+  for (int row = 0; row < kFetch; ++row) {
+    if (row >= count) break;
+    const float4 low = *reinterpret_cast<const float4*>(units + row * unit_step * kSamples);
+    const float4 high = *reinterpret_cast<const float4*>(units + row * unit_step * kSamples + 4);
+    const float values[kSamples] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
     for (int i = 0; i < kSamples; ++i) {
-      if (first + i >= samples) break;
-      float sum = sums[i];
-      for (int g = 1; g < groups; ++g) sum += group_sums[(g * kSamples + i) * width + column];
-      const std::ptrdiff_t at =
-          (static_cast<std::ptrdiff_t>(part) * batch + list[first + i]) * rows;
-      selection.parts[(at + row) * s.outputs + output] = sum;
+#pragma unroll
+      for (int j = 0; j < kLaneOutputs; ++j) sums[i][j] = fmaf(values[i], w[row][j], sums[i][j]);
     }
   }
+}
+
+// Shared memory of a selecting block.
+struct SelectMemory {
+  float units[kSliceUnits][kSamples];
+  float warp_sums[kWarps][kSamples / 2][kTileOutputs];
+  int count;
+};
+std::size_t SelectBytes(int batch) { return sizeof(SelectMemory) + sizeof(int) * batch; }
+
+// What one block of a selection works on.
+struct SelectPlace {
+  int action, member;
+  int part;
+  int first_output;
+  int share;  // of the samples
+};
+
+// The warps share the hidden units of the part, the lanes go along the outputs: every weight is
+// fetched by the one lane that needs it.
+__device__ void SelectBlock(const HeadShape& s, int batch, const HeadSelection& selection,
+                            const SelectPlace& place, SelectMemory& memory, int* list) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const bool all = selection.actions == nullptr;
+  if (!selection.actions_ready) AwaitPredecessor();
+  const int samples = ListSamples(batch, list, &memory.count, [&](int b) {
+    return all || __ldg(selection.actions + b * selection.sample_stride +
+                        place.member * selection.member_stride) == place.action;
+  });
+  const int part_size = (s.hidden + kHeadParts - 1) / kHeadParts;
+  const int begin = min(place.part * part_size, s.hidden);
+  const int end = min(begin + part_size, s.hidden);
+  const std::ptrdiff_t row_step = static_cast<std::ptrdiff_t>(kWarps) * s.outputs;
+  const int first_output = place.first_output + lane;
+  const float* w = selection.w + BlockAt(s, place.action, place.member);
+  const int rows = all ? s.actions * s.members : s.members;
+  const int row = all ? place.action * s.members + place.member : place.member;
+  const auto rows_left = [&](int unit) { return (end - unit + kWarps - 1) / kWarps; };
+  const auto row_at = [&](int unit) { return w + static_cast<std::ptrdiff_t>(unit) * s.outputs; };
+  bool awaited = !selection.actions_ready;
+  for (int first = place.share * kSamples; first < samples; first += kSampleBlocks * kSamples) {
+    float sums[kSamples][kLaneOutputs] = {};
+    for (int slice = begin; slice < end; slice += kSliceUnits) {
+      const int slice_end = min(slice + kSliceUnits, end);
+      float fetched[kFetch][kLaneOutputs];
+      FetchRows(row_at(slice + warp), row_step, rows_left(slice + warp), first_output, s.outputs,
+                fetched);
+      if (!awaited) AwaitPredecessor();
+      awaited = true;
+      __syncthreads();
+      for (int i = static_cast<int>(threadIdx.x); i < kSliceUnits * kSamples; i += kThreads) {
+        const int sample = first + i / kSliceUnits;
+        const int unit = slice + i % kSliceUnits;
+        memory.units[i % kSliceUnits][i / kSliceUnits] =
+            sample < samples && unit < slice_end
+                ? __ldg(selection.hidden +
+                        static_cast<std::ptrdiff_t>(list[sample]) * s.hidden_total() +
+                        MemberUnits(s, place.member) + unit)
+                : 0.0F;
+      }
+      __syncthreads();
+      for (int unit = slice + warp; unit < slice_end; unit += kFetch * kWarps) {
+        const int left = (slice_end - unit + kWarps - 1) / kWarps;
+        if (unit > slice + warp) {
+          FetchRows(row_at(unit), row_step, left, first_output, s.outputs, fetched);
+        }
+        AddRows(fetched, memory.units[unit - slice], kWarps, left, sums);
+      }
+    }
+    // Adds up the warps' sums in order, half of the samples at a time.
+    constexpr int kHalf = kSamples / 2;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < kHalf; ++i) {
+#pragma unroll
+        for (int j = 0; j < kLaneOutputs; ++j) {
+          memory.warp_sums[warp][i][j * kWarpSize + lane] = sums[half * kHalf + i][j];
+        }
+      }
+      __syncthreads();
+      const int width = min(kTileOutputs, s.outputs - place.first_output);
+      for (int i = static_cast<int>(threadIdx.x); i < kHalf * kTileOutputs; i += kThreads) {
+        const int sample = first + half * kHalf + i / kTileOutputs;
+        const int output = i % kTileOutputs;
+        if (sample >= samples || output >= width) continue;
+        float sum = 0;
+#pragma unroll
+        for (int g = 0; g < kWarps; ++g) sum += memory.warp_sums[g][i / kTileOutputs][output];
+        const std::ptrdiff_t at =
+            (static_cast<std::ptrdiff_t>(place.part) * batch + list[sample]) * rows + row;
+        selection.parts[at * s.outputs + place.first_output + output] = sum;
+      }
+    }
+  }
+  if (!awaited) AwaitPredecessor();
 }
 
 constexpr int kUnitsPerLane = 16;  // in registers at a time
 
-// Grid: member, sample. A warp an action at a time, its lanes go along the hidden units.
-__global__ void __launch_bounds__(kThreads) MeansKernel(const __grid_constant__ HeadMeans means) {
-  extern __shared__ __align__(16) float row_values[];  // [action]
-  const int member = static_cast<int>(blockIdx.x);
-  const std::ptrdiff_t b = blockIdx.y;
+// One member of one sample. A warp an action at a time, its lanes go along the hidden units.
+__device__ void MeansBlock(const HeadMeans& means, int member, int sample, float* row_values) {
+  const std::ptrdiff_t b = sample;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   AwaitPredecessor();
@@ -230,6 +229,33 @@ __global__ void __launch_bounds__(kThreads) MeansKernel(const __grid_constant__ 
     if (row_values[a] > row_values[best]) best = a;
   }
   means.chosen[b * means.members + member] = best;
+}
+
+// Grid: the means' blocks, [member, sample], and then those of the selections: [selection, share
+// of the samples, tile of outputs, part, action x member].
+__global__ void __launch_bounds__(kThreads, 2)
+    HeadForwardKernel(HeadShape s, int batch, const __grid_constant__ Selections selections,
+                      const __grid_constant__ HeadMeans means, int means_blocks) {
+  extern __shared__ __align__(16) float shared[];
+  int block = static_cast<int>(blockIdx.x);
+  if (block < means_blocks) {
+    MeansBlock(means, block % means.members, block / means.members, shared);
+    return;
+  }
+  block -= means_blocks;
+  const int tiles = (s.outputs + kTileOutputs - 1) / kTileOutputs;
+  SelectPlace place;
+  place.action = block % (s.actions * s.members) / s.members;
+  place.member = block % s.members;
+  block /= s.actions * s.members;
+  place.part = block % kHeadParts;
+  block /= kHeadParts;
+  place.first_output = block % tiles * kTileOutputs;
+  block /= tiles;
+  place.share = block % kSampleBlocks;
+  SelectBlock(s, batch, selections.list[block / kSampleBlocks], place,
+              *reinterpret_cast<SelectMemory*>(shared),
+              reinterpret_cast<int*>(shared + sizeof(SelectMemory) / sizeof(float)));
 }
 
 // A warp a (sample, action, member).
@@ -300,81 +326,81 @@ __global__ void MemberMeanKernel(HeadShape s, int batch, const float* values, fl
   q[i] = sum / static_cast<float>(s.members);
 }
 
-constexpr int kRows = kWarpSize;              // hidden units of one block of BackwardHiddenKernel
-constexpr int kTileOutputs = 256;             // outputs in shared memory at a time
-constexpr int kRowStride = kTileOutputs + 1;  // odd: lanes of different rows use different banks
+// Of kSamples values in every lane, the sums over lanes: lane 4 i gets that of value i.
+__device__ float SumEach(float (&values)[kSamples]) {
+  static_assert(kSamples == 8);
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+#pragma unroll
+  for (int half = 4; half >= 1; half /= 2) {
+    const bool upper = (lane & 4 * half) != 0;
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      const float kept = upper ? values[i + half] : values[i];
+      const float given = upper ? values[i] : values[i + half];
+      values[i] = kept + __shfl_xor_sync(kAllLanes, given, 4 * half);
+    }
+  }
+  float sum = values[0];
+  sum += __shfl_xor_sync(kAllLanes, sum, 2);
+  return sum + __shfl_xor_sync(kAllLanes, sum, 1);
+}
 
-// Grid: action x member, rows of hidden units. Lanes are hidden units, warps share the outputs.
-__global__ void __launch_bounds__(kThreads)
+constexpr int kBlockUnits = kWarps * kFetch;  // hidden units of one block of BackwardHiddenKernel
+
+// Grid: action x member, groups of hidden units. A warp takes kFetch of them, its lanes go along
+// the outputs.
+__global__ void __launch_bounds__(kThreads, 2)
     BackwardHiddenKernel(HeadShape s, const __grid_constant__ HeadGradient gradient, const float* w,
                          float* parts) {
-  extern __shared__ __align__(16) float memory[];
+  extern __shared__ __align__(16) int list[];
   __shared__ int count;
-  float* d_tile = memory;                            // [output][kSamples]
-  float* w_tile = d_tile + kTileOutputs * kSamples;  // [hidden unit][kRowStride]
-  float* warp_sums = w_tile + kRows * kRowStride;    // [warp][kSamples][hidden unit]
-  int* list = reinterpret_cast<int*>(warp_sums + kWarps * kSamples * kRows);
-  AwaitPredecessor();
   const int action = static_cast<int>(blockIdx.x) / s.members;
   const int member = static_cast<int>(blockIdx.x) % s.members;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int unit = static_cast<int>(blockIdx.y) * kBlockUnits + warp * kFetch;
+  const float* rows =
+      w + BlockAt(s, action, member) + static_cast<std::ptrdiff_t>(unit) * s.outputs;
   const int samples = ListSamples(gradient.batch, list, &count, [&](int b) {
     return __ldg(gradient.actions + b) == action && Learns(gradient.masks, b, member);
   });
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int first_unit = static_cast<int>(blockIdx.y) * kRows;
-  const int unit_count = min(kRows, s.hidden - first_unit);
-  const float* rows =
-      w + BlockAt(s, action, member) + static_cast<std::ptrdiff_t>(first_unit) * s.outputs;
+  bool awaited = false;
   for (int first = 0; first < samples; first += kSamples) {
-    float sums[kSamples] = {};
-    for (int tile = 0; tile < s.outputs; tile += kTileOutputs) {
-      const int width = min(kTileOutputs, s.outputs - tile);
-      __syncthreads();
-      if (first == 0 || s.outputs > kTileOutputs) {  // else it is there already
-        for (int row = warp; row < unit_count; row += kWarps) {
-          for (int j = lane; j < width; j += kWarpSize) {
-            __pipeline_memcpy_async(w_tile + row * kRowStride + j,
-                                    rows + static_cast<std::ptrdiff_t>(row) * s.outputs + tile + j,
-                                    sizeof(float));
+    float sums[kFetch][kSamples] = {};
+    for (int tile = lane; tile - lane < s.outputs; tile += kTileOutputs) {
+      float weights[kFetch][kLaneOutputs];
+      FetchRows(rows, s.outputs, s.hidden - unit, tile, s.outputs, weights);
+      if (!awaited) AwaitPredecessor();  // the weights were there before
+      awaited = true;
+#pragma unroll
+      for (int i = 0; i < kSamples; ++i) {
+        const bool there = first + i < samples;
+        const float* d_out =
+            gradient.d_out +
+            (static_cast<std::ptrdiff_t>(there ? list[first + i] : 0) * s.members + member) *
+                s.outputs;
+#pragma unroll
+        for (int j = 0; j < kLaneOutputs; ++j) {
+          const int output = tile + j * kWarpSize;
+          const float d = there && output < s.outputs ? __ldg(d_out + output) : 0.0F;
+#pragma unroll
+          for (int row = 0; row < kFetch; ++row) {
+            sums[row][i] = fmaf(weights[row][j], d, sums[row][i]);
           }
         }
-        __pipeline_commit();
-      }
-      for (int i = static_cast<int>(threadIdx.x); i < width * kSamples; i += kThreads) {
-        const int sample = first + i / width;
-        const int j = i % width;
-        d_tile[j * kSamples + i / width] =
-            sample < samples
-                ? __ldg(gradient.d_out +
-                        (static_cast<std::ptrdiff_t>(list[sample]) * s.members + member) *
-                            s.outputs +
-                        tile + j)
-                : 0.0F;
-      }
-      __pipeline_wait_prior(0);
-      __syncthreads();
-      const float* row = w_tile + lane * kRowStride;
-#pragma unroll 4
-      for (int j = warp; j < width; j += kWarps) {
-        AddProducts(row[j], d_tile + j * kSamples, sums);
       }
     }
 #pragma unroll
-    for (int i = 0; i < kSamples; ++i) warp_sums[(warp * kSamples + i) * kRows + lane] = sums[i];
-    __syncthreads();
-    // A warp a sample.
-    if (first + warp < samples && lane < unit_count) {
-      float sum = 0;
-#pragma unroll
-      for (int g = 0; g < kWarps; ++g) sum += warp_sums[(g * kSamples + warp) * kRows + lane];
-      const std::ptrdiff_t at =
-          static_cast<std::ptrdiff_t>(member) * gradient.batch + list[first + warp];
-      parts[at * s.hidden + first_unit + lane] = sum;
+    for (int row = 0; row < kFetch; ++row) {
+      const float sum = SumEach(sums[row]);
+      const int sample = first + lane / 4;
+      if (lane % 4 != 0 || sample >= samples || unit + row >= s.hidden) continue;
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(member) * gradient.batch + list[sample];
+      parts[at * s.hidden + unit + row] = sum;
     }
   }
+  if (!awaited) AwaitPredecessor();
 }
-static_assert(kWarps == kSamples, "a warp adds up a sample");
 
 __global__ void SumHiddenKernel(HeadShape s, const __grid_constant__ HeadGradient gradient,
                                 const float* parts, float* d_hidden) {
@@ -395,21 +421,27 @@ __global__ void SumHiddenKernel(HeadShape s, const __grid_constant__ HeadGradien
   d_hidden[i] = gradient.hidden[i] > 0 ? sum : 0.0F;
 }
 
-__global__ void BackwardBiasKernel(HeadShape s, const __grid_constant__ HeadGradient gradient,
-                                   float* d_bias) {
+__global__ void __launch_bounds__(kThreads)
+    BackwardBiasKernel(HeadShape s, const __grid_constant__ HeadGradient gradient, float* d_bias,
+                       double* squares) {
+  __shared__ double scratch[kWarpSize];
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int outputs = s.members * s.outputs;
-  if (i >= s.actions * outputs) return;
   float sum = 0;
-  for (int b = 0; b < gradient.batch; ++b) {
-    if (__ldg(gradient.actions + b) != i / outputs) continue;
-    sum += __ldg(gradient.d_out + static_cast<std::ptrdiff_t>(b) * outputs + i % outputs);
+  if (i < s.actions * outputs) {
+#pragma unroll 8
+    for (int b = 0; b < gradient.batch; ++b) {
+      if (__ldg(gradient.actions + b) != i / outputs) continue;
+      sum += __ldg(gradient.d_out + static_cast<std::ptrdiff_t>(b) * outputs + i % outputs);
+    }
+    d_bias[i] = sum;
   }
-  d_bias[i] = sum;
+  const double square = BlockSum(static_cast<double>(sum) * static_cast<double>(sum), scratch);
+  if (threadIdx.x == 0) squares[blockIdx.x] = square;
 }
 
 __global__ void SharedBiasKernel(HeadShape s, const __grid_constant__ HeadGradient gradient,
-                                 float* d_bias) {
+                                 float* d_bias, double* squares) {
   __shared__ double scratch[kWarpSize];
   double sum = 0;
   const int size = gradient.batch * s.members * s.outputs;
@@ -417,7 +449,10 @@ __global__ void SharedBiasKernel(HeadShape s, const __grid_constant__ HeadGradie
     sum += static_cast<double>(gradient.d_out[i]);
   }
   sum = BlockSum(sum, scratch);
-  if (threadIdx.x == 0) *d_bias = static_cast<float>(sum);
+  if (threadIdx.x > 0) return;
+  const float rounded = static_cast<float>(sum);
+  *d_bias = rounded;
+  *squares = static_cast<double>(rounded) * static_cast<double>(rounded);
 }
 
 constexpr int kSquareThreads = 1024;
@@ -543,14 +578,6 @@ __global__ void __launch_bounds__(kThreads)
   tables.mean_bias[action] = sum / static_cast<float>(s.members);
 }
 
-// Kernels with more than 48 KiB of shared memory must be allowed to have it.
-template <typename Kernel>
-void AllowSharedMemory(Kernel kernel, std::size_t bytes) {
-  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(bytes)),
-            "shared memory of the head");
-}
-
 void CheckLaunch(const char* what) { CheckCuda(cudaGetLastError(), what); }
 
 }  // namespace
@@ -564,24 +591,29 @@ HeadShape HeadShapeOf(const NetworkSpec& spec) {
           .shared_bias = spec.shared_output_bias};
 }
 
-void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection* selections, int count,
+void LaunchHeadForward(const HeadShape& shape, int batch, const HeadForward& call,
+                       cudaStream_t stream, Follow follow) {
+  UPER_CHECK(call.selections >= 0 && call.selections <= kMaxSelections, "selections to do");
+  Selections selections;
+  for (int i = 0; i < call.selections; ++i) selections.list[i] = call.list[i];
+  const int means_blocks = call.means.values != nullptr ? call.means.members * call.means.batch : 0;
+  const int select_blocks = call.selections * kSampleBlocks * Pieces(shape.outputs, kTileOutputs) *
+                            kHeadParts * shape.actions * shape.members;
+  const std::size_t bytes =
+      std::max(call.selections > 0 ? SelectBytes(batch) : 0, sizeof(float) * call.means.actions);
+  LaunchKernel(
+      "forward pass of the head", HeadForwardKernel,
+      {static_cast<unsigned>(means_blocks + select_blocks), kThreads, bytes, stream, follow}, shape,
+      batch, selections, call.means, means_blocks);
+}
+
+void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection& selection,
                   cudaStream_t stream, Follow follow) {
-  UPER_CHECK(count >= 1 && count <= kMaxSelections, "selections to do");
-  Selections all;
-  for (int i = 0; i < count; ++i) all.list[i] = selections[i];
-  const SelectMemory memory = SelectMemory::Of(shape);
-  const std::size_t bytes = memory.bytes(batch);
-  AllowSharedMemory(SelectKernel, bytes);
-  const dim3 grid(shape.actions * shape.members, kHeadParts * Pieces(shape.outputs, memory.width),
-                  count * kSampleBlocks);
-  LaunchKernel("head outputs", SelectKernel, {grid, kThreads, bytes, stream, follow}, shape, batch,
-               all, memory);
+  LaunchHeadForward(shape, batch, {.list = {selection}, .selections = 1}, stream, follow);
 }
 
 void LaunchMeans(const HeadMeans& means, cudaStream_t stream, Follow follow) {
-  const dim3 grid(means.members, means.batch);
-  const std::size_t bytes = sizeof(float) * means.actions;
-  LaunchKernel("head means", MeansKernel, {grid, kThreads, bytes, stream, follow}, means);
+  LaunchHeadForward({}, means.batch, {.means = means}, stream, follow);
 }
 
 void LaunchAtomValues(const HeadShape& shape, const AtomValues& call, cudaStream_t stream) {
@@ -605,11 +637,8 @@ void LaunchMemberMean(const HeadShape& shape, int batch, const float* values, fl
 
 void LaunchBackwardHidden(const HeadShape& shape, const HeadGradient& gradient, const float* w,
                           float* parts, cudaStream_t stream, Follow follow) {
-  const std::size_t bytes =
-      sizeof(float) * (kTileOutputs * kSamples + kRows * kRowStride + kWarps * kSamples * kRows) +
-      sizeof(int) * gradient.batch;
-  AllowSharedMemory(BackwardHiddenKernel, bytes);
-  const dim3 grid(shape.actions * shape.members, Pieces(shape.hidden, kRows));
+  const std::size_t bytes = sizeof(int) * gradient.batch;
+  const dim3 grid(shape.actions * shape.members, Pieces(shape.hidden, kBlockUnits));
   LaunchKernel("gradient of the hidden layer", BackwardHiddenKernel,
                {grid, kThreads, bytes, stream, follow}, shape, gradient, w, parts);
 }
@@ -622,22 +651,26 @@ void LaunchSumHidden(const HeadShape& shape, const HeadGradient& gradient, const
                gradient, parts, d_hidden);
 }
 
+int BiasBlocks(const HeadShape& shape) {
+  return shape.shared_bias ? 1 : Pieces(shape.actions * shape.members * shape.outputs, kThreads);
+}
+
 void LaunchBackwardBias(const HeadShape& shape, const HeadGradient& gradient, float* d_bias,
-                        cudaStream_t stream) {
-  if (shape.shared_bias) {
-    SharedBiasKernel<<<1, kThreads, 0, stream>>>(shape, gradient, d_bias);
-  } else {
-    const int size = shape.actions * shape.members * shape.outputs;
-    BackwardBiasKernel<<<Pieces(size, kThreads), kThreads, 0, stream>>>(shape, gradient, d_bias);
-  }
-  CheckLaunch("gradient of the head's bias");
+                        double* squares, cudaStream_t stream) {
+  LaunchKernel(
+      "gradient of the head's bias", shape.shared_bias ? SharedBiasKernel : BackwardBiasKernel,
+      {.grid = static_cast<unsigned>(BiasBlocks(shape)), .block = kThreads, .stream = stream},
+      shape, gradient, d_bias, squares);
 }
 
 void LaunchHeadSquares(const HeadShape& shape, const HeadGradient& gradient, double* squares,
                        cudaStream_t stream) {
-  HeadSquaresKernel<<<shape.members, kSquareThreads, sizeof(int) * gradient.batch, stream>>>(
-      shape, gradient, squares);
-  CheckLaunch("norm of the head's gradient");
+  LaunchKernel("norm of the head's gradient", HeadSquaresKernel,
+               {.grid = static_cast<unsigned>(shape.members),
+                .block = kSquareThreads,
+                .shared_bytes = sizeof(int) * gradient.batch,
+                .stream = stream},
+               shape, gradient, squares);
 }
 
 void LaunchHeadWeights(const HeadShape& shape, const HeadGradient& gradient, float* dw,
@@ -656,14 +689,12 @@ void LaunchTables(const HeadShape& shape, const float* w, const float* bias,
   const int entries = shape.hidden_total() * shape.actions;
   MeanTableKernel<<<Pieces(entries, kThreads), kThreads, 0, stream>>>(shape, tables);
   CheckLaunch("averages over members");
-  LaunchBiasTables(shape, bias, tables, stream);
-}
-
-void LaunchBiasTables(const HeadShape& shape, const float* bias, const HeadTablePointers& tables,
-                      cudaStream_t stream) {
-  BiasTableKernel<<<shape.actions, kThreads, sizeof(float) * shape.members, stream>>>(shape, bias,
-                                                                                      tables);
-  CheckLaunch("averages of the bias");
+  LaunchKernel("averages of the bias", BiasTableKernel,
+               {.grid = static_cast<unsigned>(shape.actions),
+                .block = kThreads,
+                .shared_bytes = sizeof(float) * shape.members,
+                .stream = stream},
+               shape, bias, tables);
 }
 
 }  // namespace uper

@@ -116,20 +116,22 @@ TEST_F(HeadKernelsTest, SelectionsOfOneActionAndOfAll) {
     const std::size_t size = std::size_t{1} * f.batch * s.members * s.outputs;
     DeviceBuffer<float> taken = Poisoned(kHeadParts * size), own = Poisoned(kHeadParts * size);
     DeviceBuffer<float> all = Poisoned(kHeadParts * size * s.actions);
-    const HeadSelection selections[] = {{.w = gpu.w.data(),
-                                         .hidden = gpu.hidden.data(),
-                                         .actions = gpu.actions.data(),
-                                         .sample_stride = 1,
-                                         .parts = taken.data()},
-                                        {.w = gpu.w.data(),
-                                         .hidden = gpu.hidden.data(),
-                                         .actions = gpu.member_actions.data(),
-                                         .sample_stride = s.members,
-                                         .member_stride = 1,
-                                         .parts = own.data()}};
-    LaunchSelect(s, f.batch, selections, 2, nullptr);
+    HeadForward call{.list = {{.w = gpu.w.data(),
+                               .hidden = gpu.hidden.data(),
+                               .actions = gpu.actions.data(),
+                               .sample_stride = 1,
+                               .actions_ready = true,
+                               .parts = taken.data()},
+                              {.w = gpu.w.data(),
+                               .hidden = gpu.hidden.data(),
+                               .actions = gpu.member_actions.data(),
+                               .sample_stride = s.members,
+                               .member_stride = 1,
+                               .parts = own.data()}},
+                     .selections = 2};
+    LaunchHeadForward(s, f.batch, call, nullptr);
     const HeadSelection every{.w = gpu.w.data(), .hidden = gpu.hidden.data(), .parts = all.data()};
-    LaunchSelect(s, f.batch, &every, 1, nullptr);
+    LaunchSelect(s, f.batch, every, nullptr);
     std::vector<double> expected_taken, expected_own, expected_all;
     for (int b = 0; b < f.batch; ++b) {
       for (int k = 0; k < s.members; ++k) {
@@ -227,9 +229,9 @@ TEST_F(HeadKernelsTest, GradientsAndTheirNorm) {
     DeviceBuffer<float> dw = Poisoned(f.w.size()), db = Poisoned(f.bias.size());
     DeviceBuffer<float> parts = Poisoned(std::size_t{1} * s.members * f.batch * s.hidden);
     DeviceBuffer<float> d_hidden = Poisoned(f.hidden.size());
-    DeviceBuffer<double> squares(s.members);
+    DeviceBuffer<double> squares(s.members), bias_squares(BiasBlocks(s));
     LaunchHeadWeights(s, gpu.gradient, dw.data(), nullptr);
-    LaunchBackwardBias(s, gpu.gradient, db.data(), nullptr);
+    LaunchBackwardBias(s, gpu.gradient, db.data(), bias_squares.data(), nullptr);
     LaunchBackwardHidden(s, gpu.gradient, gpu.w.data(), parts.data(), nullptr);
     LaunchSumHidden(s, gpu.gradient, parts.data(), d_hidden.data(), nullptr);
     LaunchHeadSquares(s, gpu.gradient, squares.data(), nullptr);
@@ -276,7 +278,7 @@ TEST_F(HeadKernelsTest, AtomValuesAreExpectations) {
     DeviceBuffer<float> parts = Poisoned(kHeadParts * rows * s.outputs), values = Poisoned(rows);
     const HeadSelection every{
         .w = gpu.w.data(), .hidden = gpu.hidden.data(), .parts = parts.data()};
-    LaunchSelect(s, f.batch, &every, 1, nullptr);
+    LaunchSelect(s, f.batch, every, nullptr);
     LaunchAtomValues(s,
                      {.batch = f.batch,
                       .parts = parts.data(),

@@ -53,10 +53,17 @@ void LaunchKernel(const char* what, void (*kernel)(Parameters...), const LaunchS
     attributes[count].val.clusterDim.y = shape.cluster.y;
     attributes[count++].val.clusterDim.z = shape.cluster.z;
   }
+  constexpr std::size_t kFreely = 48 * 1024;  // more shared memory must be asked for
+  if (shape.shared_bytes > kFreely) {
+    CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(shape.shared_bytes)),
+              what);
+  }
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
-  config.dynamicSmemBytes = shape.shared_bytes;
+  // Whole groups of 16 bytes: the compiler likes to read the last ones at once.
+  config.dynamicSmemBytes = (shape.shared_bytes + 15) / 16 * 16;
   config.stream = shape.stream;
   config.attrs = attributes;
   config.numAttrs = count;

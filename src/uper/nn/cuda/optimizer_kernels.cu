@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "uper/nn/cuda/copy.cuh"
-#include "uper/nn/cuda/cuda_error.h"
+#include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/optimizer_kernels.h"
 #include "uper/nn/cuda/reductions.cuh"
 
@@ -9,51 +9,6 @@ namespace uper {
 namespace {
 
 constexpr int kThreads = 256;
-
-__global__ void __launch_bounds__(kThreads)
-    SquaresKernel(const __grid_constant__ StoredGradient stored, double* squares) {
-  __shared__ double scratch[kWarpSize];
-  double sum = 0;
-  for (int range = 0; range < kGradientRanges; ++range) {
-    const std::size_t end = stored.ranges[range].end;
-#pragma unroll 4
-    for (std::size_t i = stored.ranges[range].begin + blockIdx.x * kThreads + threadIdx.x; i < end;
-         i += std::size_t{kSquareBlocks} * kThreads) {
-      const double g = static_cast<double>(stored.gradient[i]);
-      sum += g * g;
-    }
-  }
-  sum = BlockSum(sum, scratch);
-  if (threadIdx.x == 0) squares[blockIdx.x] = sum;
-}
-
-// One block.
-__global__ void __launch_bounds__(kThreads)
-    FinishStepKernel(const __grid_constant__ FinishStep call) {
-  __shared__ double scratch[kWarpSize];
-  double squares = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < call.square_count; i += kThreads) {
-    squares += call.squares[i];
-  }
-  squares = BlockSum(squares, scratch);
-  double loss = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < call.member_count; i += kThreads) {
-    loss += call.members[i].share;
-  }
-  loss = BlockSum(loss, scratch);
-  if (threadIdx.x > 0) return;
-  const OptimizerRules& rules = call.rules;
-  StepState& state = *call.state;
-  const double norm = sqrt(squares);
-  state.loss = loss;
-  state.gradient_norm = norm;
-  state.finite = isfinite(loss) && isfinite(norm) ? 1 : 0;
-  *call.report = state;
-  if (state.finite == 0) return;
-  const bool clipped = rules.max_global_norm > 0 && norm >= rules.max_global_norm;
-  state.gradient_scale = clipped ? static_cast<float>(rules.max_global_norm / norm) : 1.0F;
-  ++state.updates;
-}
 
 __global__ void BeginStepKernel(OptimizerRules rules, StepState* state) {
   state->rate = static_cast<float>(rules.learning_rate);
@@ -118,25 +73,116 @@ __device__ void Step(const Constants& c, float g, float& p, float& m, float& v) 
 }
 
 template <bool kAdam>
-__global__ void __launch_bounds__(kThreads)
-    OptimizerKernel(OptimizerRules rules, StepKind kind,
-                    const __grid_constant__ StoredGradient stored, ParameterStep block,
-                    const StepState* state) {
-  if (!IsDue(kind, *state)) return;
-  const Constants c = ConstantsOf(rules, kind, *state);
-  for (int range = 0; range < kGradientRanges; ++range) {
-    const std::size_t end = stored.ranges[range].end;
-    for (std::size_t i = stored.ranges[range].begin + blockIdx.x * kThreads + threadIdx.x; i < end;
-         i += static_cast<std::size_t>(gridDim.x) * kThreads) {
-      float p = block.from.p[i];
-      float m = block.from.m[i];
-      float v = block.from.v[i];
-      Step<kAdam>(c, stored.gradient[i] * c.gradient_scale, p, m, v);
-      block.to.p[i] = p;
-      block.to.m[i] = m;
-      block.to.v[i] = v;
-    }
+__device__ float StepAt(const Constants& c, const float* gradient, const ParameterStep& block,
+                        std::size_t i) {
+  float p = block.from.p[i];
+  float m = block.from.m[i];
+  float v = block.from.v[i];
+  Step<kAdam>(c, gradient[i] * c.gradient_scale, p, m, v);
+  block.to.p[i] = p;
+  block.to.m[i] = m;
+  block.to.v[i] = v;
+  return p;
+}
+
+// The share of one block of many.
+template <bool kAdam>
+__device__ void StepRange(const Constants& c, const float* gradient, const ParameterStep& block,
+                          const GradientRange& range, unsigned index, unsigned count) {
+  for (std::size_t i = range.begin + std::size_t{index} * kThreads + threadIdx.x; i < range.end;
+       i += std::size_t{count} * kThreads) {
+    StepAt<kAdam>(c, gradient, block, i);
   }
+}
+
+template <bool kAdam>
+__global__ void __launch_bounds__(kThreads)
+    OptimizerKernel(OptimizerRules rules, const float* gradient, GradientRange range,
+                    ParameterStep block, const StepState* state) {
+  StepRange<kAdam>(ConstantsOf(rules, StepKind::kAhead, *state), gradient, block, range, blockIdx.x,
+                   gridDim.x);
+}
+
+// The bias of one action and its averages; a warp a member at a time.
+template <bool kAdam>
+__device__ void StepBias(const Constants& c, const FinishStep& call, int action, float* means) {
+  const HeadShape& s = call.shape;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  for (int k = static_cast<int>(threadIdx.x) / kWarpSize; k < s.members;
+       k += kThreads / kWarpSize) {
+    float sum = 0;
+    const std::size_t row = call.bias + (std::size_t{1} * action * s.members + k) * s.outputs;
+    for (int m = lane; m < s.outputs; m += kWarpSize) {
+      sum += StepAt<kAdam>(c, call.gradient, call.parameters, row + m);
+    }
+    sum = WarpSum(sum) / static_cast<float>(s.outputs);
+    if (lane > 0) continue;
+    means[k] = sum;
+    call.tables.member_bias[k * s.actions + action] = sum;
+  }
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  float sum = 0;
+  for (int k = 0; k < s.members; ++k) sum += means[k];
+  call.tables.mean_bias[action] = sum / static_cast<float>(s.members);
+}
+
+// One bias for all outputs: one thread.
+template <bool kAdam>
+__device__ void StepSharedBias(const Constants& c, const FinishStep& call) {
+  const float bias = StepAt<kAdam>(c, call.gradient, call.parameters, call.bias);
+  for (int i = 0; i < call.shape.members * call.shape.actions; ++i) {
+    call.tables.member_bias[i] = bias;
+  }
+  for (int a = 0; a < call.shape.actions; ++a) call.tables.mean_bias[a] = bias;
+}
+
+// Every block finds out by itself how the step is taken. The first ones do the bias.
+template <bool kAdam>
+__global__ void __launch_bounds__(kThreads)
+    FinishStepKernel(const __grid_constant__ FinishStep call, int bias_blocks) {
+  extern __shared__ __align__(16) float means[];  // [member]
+  __shared__ double scratch[2][kWarpSize];
+  double squares = 0;
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x); i < call.square_count; i += kThreads) {
+    squares += call.squares[i];
+  }
+  double loss = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < call.member_count; i += kThreads) {
+    loss += call.members[i].share;
+  }
+  squares = BlockSum(squares, scratch[0]);
+  loss = BlockSum(loss, scratch[1]);
+  const OptimizerRules& rules = call.rules;
+  const double norm = sqrt(squares);
+  const bool finite = isfinite(loss) && isfinite(norm);
+  const bool clipped = rules.max_global_norm > 0 && norm >= rules.max_global_norm;
+  const float scale = clipped ? static_cast<float>(rules.max_global_norm / norm) : 1.0F;
+  Constants c = ConstantsOf(rules, StepKind::kPlain, *call.state);  // but for the scale
+  c.gradient_scale = scale;
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    StepState& state = *call.state;
+    state.loss = loss;
+    state.gradient_norm = norm;
+    state.finite = finite ? 1 : 0;
+    if (finite) state.gradient_scale = scale;
+    if (finite) ++state.updates;
+    *call.report = state;
+  }
+  if (!finite) return;
+  if (static_cast<int>(blockIdx.x) < bias_blocks) {
+    if (!call.shape.shared_bias) {
+      StepBias<kAdam>(c, call, static_cast<int>(blockIdx.x), means);
+    } else if (threadIdx.x == 0) {
+      StepSharedBias<kAdam>(c, call);
+    }
+    return;
+  }
+  const unsigned index = blockIdx.x - bias_blocks;
+  const unsigned count = gridDim.x - bias_blocks;
+  StepRange<kAdam>(c, call.gradient, call.parameters, call.plain, index, count);
+  if (scale < 1) StepRange<kAdam>(c, call.gradient, call.parameters, call.ahead, index, count);
 }
 
 constexpr int kHeadThreads = 512;
@@ -358,14 +404,19 @@ OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimize
           .max_global_norm = max_global_norm};
 }
 
-void LaunchSquares(const StoredGradient& stored, double* squares, cudaStream_t stream) {
-  SquaresKernel<<<kSquareBlocks, kThreads, 0, stream>>>(stored, squares);
-  CheckCuda(cudaGetLastError(), "gradient norm");
-}
-
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream) {
-  FinishStepKernel<<<1, kThreads, 0, stream>>>(call);
-  CheckCuda(cudaGetLastError(), "constants of the step");
+  constexpr int kMostBlocks = 264;
+  const int blocks =
+      std::clamp(Pieces(call.plain.end - call.plain.begin, kThreads), 1, kMostBlocks);
+  const bool has_bias = call.tables.mean_bias != nullptr;
+  const int bias_blocks = !has_bias ? 0 : call.shape.shared_bias ? 1 : call.shape.actions;
+  LaunchKernel("end of the step",
+               call.rules.adam ? FinishStepKernel<true> : FinishStepKernel<false>,
+               {.grid = static_cast<unsigned>(bias_blocks + blocks),
+                .block = kThreads,
+                .shared_bytes = sizeof(float) * call.shape.members,
+                .stream = stream},
+               call, bias_blocks);
 }
 
 void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream) {
@@ -373,15 +424,13 @@ void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t
   CheckCuda(cudaGetLastError(), "constants of the step");
 }
 
-void LaunchOptimizer(const OptimizerRules& rules, StepKind kind, const StoredGradient& stored,
+void LaunchOptimizer(const OptimizerRules& rules, const float* gradient, const GradientRange& range,
                      const ParameterStep& parameters, const StepState* state, cudaStream_t stream) {
   constexpr int kMostBlocks = 528;
-  std::size_t size = 0;
-  for (const GradientRange& range : stored.ranges) size = std::max(size, range.end - range.begin);
-  const int blocks = std::clamp(Pieces(size, kThreads), 1, kMostBlocks);
-  const auto kernel = rules.adam ? OptimizerKernel<true> : OptimizerKernel<false>;
-  kernel<<<blocks, kThreads, 0, stream>>>(rules, kind, stored, parameters, state);
-  CheckCuda(cudaGetLastError(), "optimiser");
+  const int blocks = std::clamp(Pieces(range.end - range.begin, kThreads), 1, kMostBlocks);
+  LaunchKernel("optimiser", rules.adam ? OptimizerKernel<true> : OptimizerKernel<false>,
+               {.grid = static_cast<unsigned>(blocks), .block = kThreads, .stream = stream}, rules,
+               gradient, range, parameters, state);
 }
 
 void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
@@ -397,12 +446,12 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
                             (sizeof(std::uint64_t) + sizeof(int)) * gradient.batch +
                             sizeof(float) * (items / blocks + 1) * shape.members;
   const auto kernel = rules.adam ? HeadOptimizerKernel<true> : HeadOptimizerKernel<false>;
-  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(bytes)),
-            "shared memory of the optimiser");
-  kernel<<<blocks, kHeadThreads, bytes, stream>>>(rules, kind, shape, gradient, weights, state,
-                                                  tables);
-  CheckCuda(cudaGetLastError(), "optimiser of the head");
+  LaunchKernel("optimiser of the head", kernel,
+               {.grid = static_cast<unsigned>(blocks),
+                .block = kHeadThreads,
+                .shared_bytes = bytes,
+                .stream = stream},
+               rules, kind, shape, gradient, weights, state, tables);
 }
 
 }  // namespace uper

@@ -177,9 +177,6 @@ template <int kPairs>
 void Launch(const PixelConvolution& call, cudaStream_t stream) {
   const std::size_t bytes = sizeof(float) * Block<kPairs>::Floats(call.in.width);
   const auto kernel = PixelConvolutionKernel<kPairs>;
-  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(bytes)),
-            "shared memory of the first convolution");
   const int groups = (call.out.height + 2 * kPairs - 1) / (2 * kPairs);
   LaunchKernel("first convolution", kernel,
                {.grid = dim3(groups, call.count, call.passes),

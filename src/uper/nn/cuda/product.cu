@@ -7,6 +7,7 @@
 #include "uper/nn/cuda/cuda_error.h"
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/product.h"
+#include "uper/nn/cuda/reductions.cuh"
 #include "uper/nn/cuda/warp_tile.cuh"
 
 namespace uper {
@@ -377,6 +378,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
   } else {
     __syncthreads();
   }
+  double squares = 0;
   const int size = S::kRows * S::kColumns + (columns ? S::kColumns : 0);
   const int last = size * (rank + 1) / call.cluster;
   for (int i = size * rank / call.cluster + static_cast<int>(threadIdx.x); i < last;
@@ -390,35 +392,43 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
       const float* from = call.cluster > 1 ? cluster.map_shared_rank(tiles, block) : tiles;
       for (int split = 0; split < block_splits; ++split) sum += from[split * Memory::kTile + i];
     }
-    p.c[At(p.c_rows, m) + At(p.c_columns, n)] = Finished(p, call.finish, m, n, sum);
+    sum = Finished(p, call.finish, m, n, sum);
+    p.c[At(p.c_rows, m) + At(p.c_columns, n)] = sum;
+    squares += static_cast<double>(sum) * static_cast<double>(sum);
+  }
+  if (call.squares != nullptr) {
+    __shared__ double scratch[kWarp];
+    squares = BlockSum(squares, scratch);
+    const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    if (threadIdx.x == 0) call.squares[block] = squares;
   }
   if (call.cluster > 1) cluster.sync();  // the tiles have been read
 }
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
-template <typename S, Along kA, Along kB, bool kVectors, bool kBytes>
-void Launch(const ProductCall& call, cudaStream_t stream) {
+dim3 GridOf(const ProductCall& call, int tile_rows, int tile_columns) {
   int rows = 0;
   int columns = 0;
   for (int i = 0; i < call.count; ++i) {
     rows = std::max(rows, call.products[i].rows);
     columns = std::max(columns, call.products[i].columns);
   }
+  return dim3(Pieces(rows, tile_rows), Pieces(columns, tile_columns) * call.cluster, call.count);
+}
+
+template <typename S, Along kA, Along kB, bool kVectors, bool kBytes>
+void Launch(const ProductCall& call, cudaStream_t stream) {
   using Memory = BlockMemory<S, kA, kB>;
   const int block_splits = call.splits / call.cluster;
   const std::size_t bytes = sizeof(float) * (Memory::kWork + block_splits * Memory::kTile);
   const auto kernel = ProductKernel<S, kA, kB, kVectors, kBytes>;
-  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(bytes)),
-            "shared memory of a matrix product");
   if (call.cluster > kPortableCluster) {
     CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
               "clusters of a matrix product");
   }
   LaunchKernel("matrix product", kernel,
-               {.grid = dim3(Pieces(rows, S::kRows), Pieces(columns, S::kColumns) * call.cluster,
-                             call.count),
+               {.grid = GridOf(call, S::kRows, S::kColumns),
                 .block = kThreads,
                 .shared_bytes = bytes,
                 .stream = stream,
@@ -467,6 +477,12 @@ int TileRows(ProductTile tile) {
 }
 
 int TileColumns(ProductTile tile) { return tile == ProductTile::k32x16 ? 16 : 32; }
+
+int ProductBlocks(const ProductCall& call) {
+  const ProductTile tile = call.vectors && !call.bytes ? call.tile : ProductTile::k32x32;
+  const dim3 grid = GridOf(call, TileRows(tile), TileColumns(tile));
+  return static_cast<int>(grid.x * grid.y * grid.z);
+}
 
 void LaunchProducts(const ProductCall& call, cudaStream_t stream) {
   UPER_CHECK(call.count >= 1 && call.count <= kMaxProducts, "products to do");

@@ -81,8 +81,13 @@ struct ProductCall {
   // on them at the same time. Only `splits` decides the order of additions.
   int splits = 1;
   int cluster = 1;
+  // If not null: [ProductBlocks()], the sums over the squared results of each block.
+  double* squares = nullptr;
   Follow follow = Follow::kAfter;
 };
+
+// Blocks of a call.
+int ProductBlocks(const ProductCall& call);
 
 // Enqueues the products on the stream.
 void LaunchProducts(const ProductCall& call, cudaStream_t stream);

@@ -132,7 +132,7 @@ TEST_F(ProductTest, VectorsAndTiles) {
   for (int i = 0; i < kTileCount; ++i) {
     const auto tile = static_cast<ProductTile>(i);
     for (const bool tables : {false, true}) {
-      for (const auto [splits, cluster] : {std::pair(1, 1), {3, 3}, {4, 2}, {16, 16}}) {
+      for (const auto& [splits, cluster] : {std::pair(1, 1), {3, 3}, {4, 2}, {16, 16}}) {
         Check({100, 36, 260, Along::kLength, Along::kSide, true, tile, splits, cluster,
                ProductFinish::kBiasRelu},
               tables);

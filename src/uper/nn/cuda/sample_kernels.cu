@@ -1,4 +1,4 @@
-#include "uper/nn/cuda/cuda_error.h"
+#include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/reductions.cuh"
 #include "uper/nn/cuda/sample_kernels.h"
 
@@ -57,6 +57,7 @@ __device__ MemberFindings FindingsOf(const SampleCall& call, int b, bool learns,
 
 // A thread a (sample, member).
 __global__ void ScalarKernel(const __grid_constant__ SampleCall call) {
+  AwaitPredecessor();
   const double scale = SampleScale(call);
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= call.batch * call.shape.members) return;
@@ -121,51 +122,57 @@ __device__ HuberSums SumHuber(const float* targets, int count, float theta, floa
   return sums;
 }
 
+// Whole groups of four: they are read at once.
+__host__ __device__ int QuantileRoom(int quantiles) { return (quantiles + 3) / 4 * 4; }
+
 // A block a (sample, member), a thread an online quantile.
 __global__ void __launch_bounds__(kThreads)
     QuantileKernel(const __grid_constant__ SampleCall call) {
   extern __shared__ __align__(16) float targets[];
-  __shared__ double scratch[kWarpSize];
+  __shared__ double scratch[2][kWarpSize];
   const int m = call.shape.outputs;
+  float* own = targets + QuantileRoom(m);  // the online quantiles
   const int b = static_cast<int>(blockIdx.x) / call.shape.members;
   const int k = static_cast<int>(blockIdx.x) % call.shape.members;
   const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(blockIdx.x) * m;
+  // What the kernel before does not write.
   const float r_t = call.r_t[b];
   const float discount_t = call.discount_t[b];
+  const bool learns = Learns(call, b, k);
+  const bool needed = learns || call.loss.td_priority == TdPriority::kLoss;
+  const double scale = SampleScale(call);
+  const float factor = static_cast<float>(scale * static_cast<double>(call.weights[b]));
+  AwaitPredecessor();
   double value = 0;
   double next_value = 0;
   for (int j = static_cast<int>(threadIdx.x); j < m; j += kThreads) {
     const Outputs outputs = OutputsAt(call, b, k, j);
-    call.online[row + j] = outputs.online;
+    call.online[row + j] = own[j] = outputs.online;
     call.target[row + j] = outputs.target;
     // Rounded twice, as on the CPU.
     targets[j] = __fadd_rn(r_t, __fmul_rn(discount_t, outputs.target));
     value += static_cast<double>(outputs.online);
     next_value += static_cast<double>(outputs.target);
   }
-  value = BlockSum(value, scratch) / m;
-  next_value = BlockSum(next_value, scratch) / m;
+  __syncthreads();
 
-  const bool learns = Learns(call, b, k);
-  const bool needed = learns || call.loss.td_priority == TdPriority::kLoss;
-  const double scale = SampleScale(call);
-  const float factor = static_cast<float>(scale * static_cast<double>(call.weights[b]));
   const float kappa = static_cast<float>(call.loss.huber_kappa);
   const float step = 1.0F / static_cast<float>(m);
   double loss = 0;
   for (int i = static_cast<int>(threadIdx.x); i < m; i += kThreads) {
     float derivative = 0;
     if (needed) {
-      const float theta = call.online[row + i];
       const float tau = (static_cast<float>(i) + 0.5F) * step;
-      const HuberSums sums = kappa > 0 ? SumHuber<true>(targets, m, theta, tau, kappa)
-                                       : SumHuber<false>(targets, m, theta, tau, kappa);
+      const HuberSums sums = kappa > 0 ? SumHuber<true>(targets, m, own[i], tau, kappa)
+                                       : SumHuber<false>(targets, m, own[i], tau, kappa);
       loss += static_cast<double>(sums.loss);
       derivative = sums.slope / -static_cast<float>(m) * factor;
     }
     call.d_out[row + i] = learns ? derivative : 0.0F;
   }
-  loss = BlockSum(loss, scratch) / m;
+  value = BlockSum(value, scratch[0]) / m;
+  next_value = BlockSum(next_value, scratch[1]) / m;
+  loss = BlockSum(loss, scratch[0]) / m;
   if (threadIdx.x == 0) {
     call.members[blockIdx.x] = FindingsOf(call, b, learns, scale, loss, value, next_value);
   }
@@ -220,6 +227,7 @@ __global__ void __launch_bounds__(kThreads)
     CategoricalKernel(const __grid_constant__ SampleCall call) {
   extern __shared__ __align__(16) float memory[];
   __shared__ double scratch[kWarpSize];
+  AwaitPredecessor();
   const int atoms = call.shape.outputs;
   float* logits = memory;
   float* probabilities = logits + atoms;
@@ -534,32 +542,36 @@ __global__ void __launch_bounds__(kThreads)
   call.uncertainty[b] = uncertainty;
 }
 
-int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
-
 }  // namespace
 
-void LaunchSamples(const SampleCall& call, cudaStream_t stream) {
-  const int rows = call.batch * call.shape.members;
+void LaunchSamples(const SampleCall& call, cudaStream_t stream, Follow follow) {
+  const unsigned rows = call.batch * call.shape.members;
   const std::size_t outputs = call.shape.outputs;
+  LaunchShape shape{
+      .grid = rows, .block = kThreads, .shared_bytes = 0, .stream = stream, .follow = follow};
   switch (call.loss.head) {
     case HeadKind::kScalar:
-      ScalarKernel<<<Pieces(rows, kWarpSize), kWarpSize, 0, stream>>>(call);
-      break;
+      shape.grid = (rows + kWarpSize - 1) / kWarpSize;
+      shape.block = kWarpSize;
+      return LaunchKernel("losses", ScalarKernel, shape, call);
     case HeadKind::kQuantile:
-      QuantileKernel<<<rows, kThreads, sizeof(float) * outputs, stream>>>(call);
-      break;
+      shape.shared_bytes = sizeof(float) * 2 * QuantileRoom(call.shape.outputs);
+      return LaunchKernel("losses", QuantileKernel, shape, call);
     case HeadKind::kCategorical:
-      CategoricalKernel<<<rows, kThreads, sizeof(float) * 4 * outputs, stream>>>(call);
-      break;
+      shape.shared_bytes = sizeof(float) * 4 * outputs;
+      return LaunchKernel("losses", CategoricalKernel, shape, call);
   }
-  CheckCuda(cudaGetLastError(), "losses");
 }
 
 void LaunchStatistics(const StatisticsCall& call, cudaStream_t stream) {
   const std::size_t bytes = sizeof(double) * call.samples.shape.outputs +
                             sizeof(MemberMoments) * call.samples.shape.members;
-  StatisticsKernel<<<call.samples.batch, kThreads, bytes, stream>>>(call);
-  CheckCuda(cudaGetLastError(), "statistics");
+  LaunchKernel("statistics", StatisticsKernel,
+               {.grid = static_cast<unsigned>(call.samples.batch),
+                .block = kThreads,
+                .shared_bytes = bytes,
+                .stream = stream},
+               call);
 }
 
 }  // namespace uper

@@ -279,7 +279,15 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
   }
 }
 
-void Torso::Backward(const Pass& pass, float* gradient, const Branches& branches) {
+int Torso::SquareCount() {
+  int count = 0;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    count += ProductBlocks(WeightsCall(i, {}, nullptr));
+  }
+  return count;
+}
+
+void Torso::Backward(const Pass& pass, float* gradient, double* squares, const Branches& branches) {
   const auto fork = [&] {
     CheckCuda(cudaEventRecord(branches.fork, branches.main), "cudaEventRecord");
     CheckCuda(cudaStreamWaitEvent(branches.side, branches.fork), "cudaStreamWaitEvent");
@@ -287,8 +295,15 @@ void Torso::Backward(const Pass& pass, float* gradient, const Branches& branches
   for (std::size_t i = layers_.size(); i-- > 0;) {
     // For the last weights nothing else is left for the main stream.
     const cudaStream_t stream = i > 0 ? branches.side : branches.main;
-    if (i > 0) fork();
-    LaunchProducts(WeightsCall(i, pass, gradient), stream);
+    if (i > 0) {
+      fork();
+    } else {
+      CheckCuda(cudaStreamWaitEvent(stream, branches.observations_ready), "cudaStreamWaitEvent");
+    }
+    ProductCall weights = WeightsCall(i, pass, gradient);
+    weights.squares = squares;
+    squares += ProductBlocks(weights);
+    LaunchProducts(weights, stream);
     if (branches.weights_enqueued) branches.weights_enqueued(i, stream);
     if (i == 0) break;
     for (ProductCall& call : InputCalls(i, pass)) {

@@ -53,13 +53,15 @@ class Torso {
     cudaStream_t side = nullptr;
     cudaEvent_t fork = nullptr;  // reused
     cudaEvent_t join = nullptr;
+    cudaEvent_t observations_ready = nullptr;  // Pass::observations are there
     // Called when the gradient of a layer's weights has been enqueued on a stream.
     std::function<void(std::size_t layer, cudaStream_t stream)> weights_enqueued;
   };
   // gradient of weights and biases of all layers, from d_hidden() (already through the hidden
-  // layer's ReLU) of a pass with max_batch observations. The side stream has been joined when the
-  // main one goes on.
-  void Backward(const Pass& pass, float* gradient, const Branches& branches);
+  // layer's ReLU) of a pass with max_batch observations. squares [SquareCount()]: sums over parts
+  // of the squared gradient. The side stream has been joined when the main one goes on.
+  void Backward(const Pass& pass, float* gradient, double* squares, const Branches& branches);
+  int SquareCount();
   std::size_t layers() const { return layers_.size(); }
   // Forward() reads Pass::pixels and never looks at Pass::observations. (Backward() does.)
   bool reads_pixels() const { return pixel_taps_.size() > 0; }
