@@ -374,15 +374,14 @@ __global__ void __launch_bounds__(kThreads, 2)
       awaited = true;
 #pragma unroll
       for (int i = 0; i < kSamples; ++i) {
-        const bool there = first + i < samples;
+        if (first + i >= samples) break;
         const float* d_out =
             gradient.d_out +
-            (static_cast<std::ptrdiff_t>(there ? list[first + i] : 0) * s.members + member) *
-                s.outputs;
+            (static_cast<std::ptrdiff_t>(list[first + i]) * s.members + member) * s.outputs;
 #pragma unroll
         for (int j = 0; j < kLaneOutputs; ++j) {
           const int output = tile + j * kWarpSize;
-          const float d = there && output < s.outputs ? __ldg(d_out + output) : 0.0F;
+          const float d = output < s.outputs ? __ldg(d_out + output) : 0.0F;
 #pragma unroll
           for (int row = 0; row < kFetch; ++row) {
             sums[row][i] = fmaf(weights[row][j], d, sums[row][i]);

@@ -178,6 +178,10 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
   const HeadShape shapes[] = {
       {.actions = 1, .members = 1, .hidden = 1, .outputs = 1},
       {.actions = 5, .members = 3, .hidden = 19, .outputs = 201},
+      // Those that the copy engine moves.
+      {.actions = 1, .members = 1, .hidden = 8, .outputs = 1},
+      {.actions = 18, .members = 10, .hidden = 64, .outputs = 201},
+      {.actions = 2, .members = 2, .hidden = 16, .outputs = 300, .separate_hidden = true},
       {.actions = 2, .members = 2, .hidden = 9, .outputs = 300, .separate_hidden = true}};
   for (const AnyOptimizer& optimizer : Optimizers()) {
     for (const HeadShape& s : shapes) {
