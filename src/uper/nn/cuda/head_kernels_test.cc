@@ -90,6 +90,7 @@ std::vector<Fixture> Fixtures() {
   all.emplace_back(HeadShape{.actions = 2, .members = 3, .hidden = 64, .outputs = 51}, 64);
   all.emplace_back(HeadShape{.actions = 6, .members = 1, .hidden = 512, .outputs = 1}, 32);
   all.emplace_back(HeadShape{.actions = 3, .members = 2, .hidden = 33, .outputs = 300}, 17);
+  all.emplace_back(HeadShape{.actions = 2, .members = 1, .hidden = 600, .outputs = 9}, 40);
   all.emplace_back(HeadShape{.actions = 40,
                              .members = 4,
                              .hidden = 20,
@@ -263,6 +264,11 @@ TEST_F(HeadKernelsTest, GradientsAndTheirNorm) {
     }
     EXPECT_LT(RelativeError(FromGpu(dw), expected_w), 2e-6);
     EXPECT_LT(RelativeError(FromGpu(db), expected_b), 2e-6);
+    double expected_bias_squares = 0;
+    for (const double g : expected_b) expected_bias_squares += g * g;
+    double found_bias_squares = 0;
+    for (const double part : FromGpu(bias_squares)) found_bias_squares += part;
+    EXPECT_NEAR(found_bias_squares, expected_bias_squares, 1e-5 * expected_bias_squares);
     EXPECT_LT(RelativeError(FromGpu(d_hidden), expected_hidden), 2e-6);
     EXPECT_LT(RelativeError(FromGpu(squares), expected_squares), 1e-6);
   }
@@ -270,7 +276,7 @@ TEST_F(HeadKernelsTest, GradientsAndTheirNorm) {
 
 TEST_F(HeadKernelsTest, AtomValuesAreExpectations) {
   const std::vector<Fixture> fixtures = Fixtures();
-  for (const std::size_t which : {std::size_t{2}, std::size_t{5}}) {
+  for (const std::size_t which : {std::size_t{2}, std::size_t{6}}) {
     const Fixture& f = At(fixtures, which);
     const HeadShape& s = f.shape;
     const GpuFixture gpu(f);

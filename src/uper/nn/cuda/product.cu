@@ -184,6 +184,7 @@ __device__ void LoadSteps(const float* chunk, int lane, int step, float (&values
       values[3][i] = four.w;
     }
   } else {
+    static_assert(kTile % 4 == 0, "four neighbours are read at once");
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
 #pragma unroll
@@ -439,17 +440,17 @@ void Launch(const ProductCall& call, cudaStream_t stream) {
 
 template <Along kA, Along kB>
 void LaunchVectors(const ProductCall& call, cudaStream_t stream) {
-  switch (call.tile) {
-    case ProductTile::k56x32:
+  if (call.tile == ProductTile::k32x32)
+    return Launch<Shape<4, 8>, kA, kB, true, false>(call, stream);
+  if (call.tile == ProductTile::k32x16)
+    return Launch<Shape<4, 4>, kA, kB, true, false>(call, stream);
+  if constexpr (kA == Along::kLength) {
+    if (call.tile == ProductTile::k56x32)
       return Launch<Shape<7, 8>, kA, kB, true, false>(call, stream);
-    case ProductTile::k48x32:
+    if (call.tile == ProductTile::k48x32)
       return Launch<Shape<6, 8>, kA, kB, true, false>(call, stream);
-    case ProductTile::k40x32:
+    if (call.tile == ProductTile::k40x32)
       return Launch<Shape<5, 8>, kA, kB, true, false>(call, stream);
-    case ProductTile::k32x32:
-      return Launch<Shape<4, 8>, kA, kB, true, false>(call, stream);
-    case ProductTile::k32x16:
-      return Launch<Shape<4, 4>, kA, kB, true, false>(call, stream);
   }
 }
 
@@ -478,9 +479,14 @@ int TileRows(ProductTile tile) {
 
 int TileColumns(ProductTile tile) { return tile == ProductTile::k32x16 ? 16 : 32; }
 
+bool SuitsTile(const ProductCall& call, ProductTile tile) {
+  if (tile == ProductTile::k32x32) return true;
+  return call.vectors && !call.bytes &&
+         (tile == ProductTile::k32x16 || call.a_along == Along::kLength);
+}
+
 int ProductBlocks(const ProductCall& call) {
-  const ProductTile tile = call.vectors && !call.bytes ? call.tile : ProductTile::k32x32;
-  const dim3 grid = GridOf(call, TileRows(tile), TileColumns(tile));
+  const dim3 grid = GridOf(call, TileRows(call.tile), TileColumns(call.tile));
   return static_cast<int>(grid.x * grid.y * grid.z);
 }
 
@@ -488,6 +494,7 @@ void LaunchProducts(const ProductCall& call, cudaStream_t stream) {
   UPER_CHECK(call.count >= 1 && call.count <= kMaxProducts, "products to do");
   UPER_CHECK(call.cluster >= 1 && call.cluster <= kMaxCluster && call.splits % call.cluster == 0,
              "splits go to the blocks of a cluster in equal numbers");
+  UPER_CHECK(SuitsTile(call, call.tile), "there is no such tile for this kind of product");
   UPER_CHECK(!call.sums_row || call.a_along == Along::kSide, "a bias belongs to weights");
   if (call.bytes) {
     UPER_CHECK(call.a_along == Along::kLength && call.b_along == Along::kSide && call.vectors,

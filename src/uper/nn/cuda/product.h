@@ -76,7 +76,7 @@ struct ProductCall {
   ProductFinish finish = ProductFinish::kStore;
   // C gets one more row: the sum over k of B[k, n], the gradient of a bias. a_along kSide only.
   bool sums_row = false;
-  ProductTile tile = ProductTile::k32x32;  // without `vectors`: k32x32 whatever it says
+  ProductTile tile = ProductTile::k32x32;
   // The length is cut into so many parts, whose sums are added in order, and `cluster` blocks work
   // on them at the same time. Only `splits` decides the order of additions.
   int splits = 1;
@@ -85,6 +85,9 @@ struct ProductCall {
   double* squares = nullptr;
   Follow follow = Follow::kAfter;
 };
+
+// Whether there are kernels: k32x32 is for all kinds of products.
+bool SuitsTile(const ProductCall& call, ProductTile tile);
 
 // Blocks of a call.
 int ProductBlocks(const ProductCall& call);

@@ -56,8 +56,7 @@ void PlanBlocks(ProductCall& call) {
   const ProductCall given = call;
   for (int i = 0; i < kTileCount; ++i) {
     const auto tile = static_cast<ProductTile>(i);
-    if (!call.vectors && tile != ProductTile::k32x32) continue;
-    if (call.bytes && tile != ProductTile::k32x32) continue;
+    if (!SuitsTile(call, tile)) continue;
     for (int cluster = 1; cluster <= std::min(splits, kMaxCluster); ++cluster) {
       if (splits % cluster != 0) continue;
       const double cycles = CyclesOf(given, tile, splits, cluster);

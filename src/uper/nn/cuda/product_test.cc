@@ -91,7 +91,12 @@ void Check(const Case& c, bool tables) {
     p.c = results.emplace_back(Poisoned(std::size_t{1} * all_rows * c.columns)).data();
     p.c_rows = {nullptr, c.columns};
   }
+  if (!SuitsTile(call, call.tile)) return;
+  DeviceBuffer<double> squares(ProductBlocks(call));
+  call.squares = squares.data();
   LaunchProducts(call, nullptr);
+  double found_squares = 0, expected_squares = 0;
+  for (const double part : FromGpu(squares)) found_squares += part;
   for (int i = 0; i < call.count; ++i) {
     std::vector<double> expected;
     for (int m = 0; m < all_rows; ++m) {
@@ -103,10 +108,12 @@ void Check(const Case& c, bool tables) {
         if (c.finish == ProductFinish::kBiasRelu) sum = std::max(0.0, sum + double{bias[i][n]});
         if (c.finish == ProductFinish::kMask && !(mask[i][m * c.columns + n] > 0)) sum = 0;
         expected.push_back(sum);
+        expected_squares += sum * sum;
       }
     }
     EXPECT_LT(RelativeError(FromGpu(results[i]), expected), 3e-6);
   }
+  EXPECT_NEAR(found_squares, expected_squares, 1e-5 * expected_squares);
 }
 
 class ProductTest : public GpuTest {};
