@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -123,6 +124,9 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   acting_bytes_ = DeviceBuffer<std::byte>(host_observations_.size());
   acting_observations_ = DeviceBuffer<float>(batch * spec.network.observation_size());
   q_ = PinnedBuffer<float>(batch * actions);
+  acting_counts_ = DeviceBuffer<int>(batch);
+  shown_counts_ = PinnedBuffer<int>(batch);
+  asked_counts_.resize(batch);
   CheckCuda(cudaDeviceSynchronize(), "preparing the GPU");  // the zeros are there for all streams
   for (int i = 0; i < 2; ++i) {
     update_graphs_[i] = Graph(main_, [&] { EnqueueUpdate(sets_[i], sets_[1 - i]); });
@@ -420,26 +424,51 @@ void CudaLearner::ActionValues(std::span<const std::byte> observations, int coun
   UPER_CHECK(observations.size() == count * ObservationBytes(spec_.network) &&
                  q.size() == std::size_t{1} * count * spec_.network.actions,
              "observations and values must fit the count");
-  CopyInto(observations, host_observations_.data());
   Graph& graph = acting_graphs_[current_][count];
   if (!graph) graph = Graph(main_, [&] { EnqueueActing(current(), count); });
+  StageObservations(observations, count);
   graph.Launch(main_);
-  main_.Synchronize();
+  AwaitActionValues(count);
   std::copy_n(q_.data(), q.size(), q.begin());
 }
 
+// Few observations are read by the kernels where they are, without the latency of a copy; of many,
+// one piece is on its way to the GPU while the host copies the next.
+void CudaLearner::StageObservations(std::span<const std::byte> observations, int count) {
+  constexpr std::size_t kPiece = std::size_t{128} << 10;
+  for (std::size_t at = 0; at < observations.size(); at += kPiece) {
+    const std::size_t size = std::min(kPiece, observations.size() - at);
+    CopyInto(observations.subspan(at, size), host_observations_.data() + at);
+    if (ReadsHostObservations(count)) continue;
+    CheckCuda(cudaMemcpyAsync(acting_bytes_.data() + at, host_observations_.data() + at, size,
+                              cudaMemcpyHostToDevice, main_),
+              "copying observations to the GPU");
+  }
+}
+
+// Looks on until the last kernel shows its results: sooner than the end of the graph is known.
+void CudaLearner::AwaitActionValues(int count) {
+  if (spec_.loss.head == HeadKind::kCategorical) return main_.Synchronize();
+  constexpr int kLooks = 1 << 14;  // between questions whether something went wrong
+  for (int b = 0; b < count; ++b) {
+    ++asked_counts_[b];
+    const std::atomic_ref<int> shown(shown_counts_[b]);
+    for (int looks = 1; shown.load(std::memory_order_acquire) != asked_counts_[b]; ++looks) {
+      if (looks % kLooks == 0) main_.Check();
+    }
+  }
+}
+
 void CudaLearner::EnqueueActing(ParameterSet& set, int count) {
-  const std::size_t bytes = count * ObservationBytes(spec_.network);
-  CheckCuda(cudaMemcpyAsync(acting_bytes_.data(), host_observations_.data(), bytes,
-                            cudaMemcpyHostToDevice, main_),
-            "copying observations to the GPU");
+  const std::byte* observations =
+      ReadsHostObservations(count) ? host_observations_.data() : acting_bytes_.data();
   if (!acting_torso_.reads_pixels()) {
-    LaunchConvertObservations(spec_.network.input, acting_bytes_.data(), count,
-                              acting_observations_.data(), main_);
+    LaunchConvertObservations(spec_.network.input, observations, count, acting_observations_.data(),
+                              main_);
   }
   const Torso::Pass pass{.parameters = set.online.data(),
                          .observations = acting_observations_.data(),
-                         .pixels = acting_bytes_.data(),
+                         .pixels = observations,
                          .activations = &acting_activations_};
   acting_torso_.Forward({&pass, 1}, count, main_);
   EnqueueActionValues(set, count);
@@ -456,7 +485,9 @@ void CudaLearner::EnqueueActionValues(ParameterSet& set, int count) {
                  .unit_stride = head_.hidden_total(),
                  .weights = set.tables.mean_weights.data(),
                  .bias = set.tables.mean_bias.data(),
-                 .values = q_.data()},
+                 .values = q_.data(),
+                 .counts = acting_counts_.data(),
+                 .shown_counts = shown_counts_.data()},
                 main_, Follow::kOverlap);
     return;
   }

@@ -221,9 +221,16 @@ __device__ void MeansBlock(const HeadMeans& means, int member, int sample, float
     row_values[action] = sum;
     means.values[(b * means.members + member) * means.actions + action] = sum;
   }
-  if (means.chosen == nullptr) return;
+  if (means.chosen == nullptr && means.counts == nullptr) return;
   __syncthreads();
   if (threadIdx.x > 0) return;
+  if (means.counts != nullptr) {
+    const int count = means.counts[sample] + 1;
+    means.counts[sample] = count;
+    __threadfence_system();  // first the values of all threads
+    *static_cast<volatile int*>(means.shown_counts + sample) = count;
+  }
+  if (means.chosen == nullptr) return;
   int best = 0;
   for (int a = 1; a < means.actions; ++a) {
     if (row_values[a] > row_values[best]) best = a;

@@ -64,6 +64,10 @@ struct HeadMeans {
   const float* bias = nullptr;     // [member, action]
   float* values = nullptr;
   int* chosen = nullptr;
+  // If not null, [batch]: when a sample's values are there (members = 1), its count goes up by one
+  // and is shown to a host that looks on.
+  int* counts = nullptr;
+  int* shown_counts = nullptr;  // in host memory
 };
 
 // Selections and means in one kernel: what follows from hidden units that are there.
