@@ -7,6 +7,7 @@
 #include <string>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/dense_step.h"
 #include "uper/nn/cuda/observation_kernels.h"
 
 namespace uper {
@@ -114,7 +115,8 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   d_outputs_ = DeviceBuffer<float>(outputs);
   members_ = DeviceBuffer<MemberFindings>(batch * members);
   hidden_parts_ = DeviceBuffer<float>(members * batch * spec.network.hidden_units);
-  squares_ = DeviceBuffer<double>(torso_.SquareCount() + members + BiasBlocks(head_));
+  squares_ = DeviceBuffer<double>(torso_.SquareCount() + members + BiasBlocks(head_) +
+                                  DenseStepBlocks(torso_.hidden_inputs(), head_.hidden_total()));
   if (spec.loss.head == HeadKind::kCategorical) {
     all_parts_ = DeviceBuffer<float>(kHeadParts * outputs * actions);
     quantiles_ = DeviceBuffer<float>(2 * outputs);
@@ -363,12 +365,21 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
   LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_,
                   Follow::kOverlap);
   // The hidden layer's gradient is there long before that of the convolutions.
-  const auto step_hidden = [&](std::size_t layer, cudaStream_t stream) {
-    if (layer + 1 < torso_.layers()) return;
-    fourth_fork_.Order(stream, fourth_);
+  const auto step_hidden = [&](const float* inputs) {
+    fourth_fork_.Order(main_, fourth_);
     CheckCuda(cudaStreamWaitEvent(fourth_, begin_done_), "cudaStreamWaitEvent");
-    LaunchOptimizer(rules_, gradient_.data(), {hidden_w_, head_w_}, {from.block(0), to.block(0)},
-                    step_.data(), fourth_);
+    const int count = DenseStepBlocks(torso_.hidden_inputs(), head_.hidden_total());
+    LaunchDenseStep({.rules = rules_,
+                     .batch = spec_.batch,
+                     .inputs = torso_.hidden_inputs(),
+                     .units = head_.hidden_total(),
+                     .x = inputs,
+                     .d_output = torso_.d_hidden(),
+                     .gradient = gradient_.data() + hidden_w_,
+                     .parameters = {from.block(hidden_w_), to.block(hidden_w_)},
+                     .state = step_.data(),
+                     .squares = squares_.data() + squares_.size() - count},
+                    fourth_);
   };
   torso_.Backward(PassOf(kOnline, from), gradient_.data(), squares_.data(),
                   {.main = main_,
@@ -376,7 +387,7 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
                    .fork = fork_,
                    .join = join_,
                    .observations_ready = begin_done_,
-                   .weights_enqueued = step_hidden});
+                   .hidden_weights = step_hidden});
   fourth_done_.Order(fourth_, main_);
   CheckCuda(cudaStreamWaitEvent(main_, squares_done_), "cudaStreamWaitEvent");
 }

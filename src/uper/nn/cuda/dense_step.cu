@@ -18,26 +18,26 @@ constexpr int kSamples = 32;  // in shared memory at a time
 // Four neighbours of a row; of those beyond `left`, nothing is read or written.
 template <bool kVectors>
 __device__ void Load(const float* from, int left, float (&to)[kTile]) {
-  if (kVectors) {
+  if constexpr (kVectors) {
     const float4 four = left > 0 ? *reinterpret_cast<const float4*>(from) : make_float4(0, 0, 0, 0);
     to[0] = four.x;
     to[1] = four.y;
     to[2] = four.z;
     to[3] = four.w;
-    return;
-  }
+  } else {
 #pragma unroll
-  for (int i = 0; i < kTile; ++i) to[i] = i < left ? from[i] : 0.0F;
+    for (int i = 0; i < kTile; ++i) to[i] = i < left ? from[i] : 0.0F;
+  }
 }
 template <bool kVectors>
 __device__ void Store(const float (&from)[kTile], int left, float* to) {
-  if (kVectors) {
+  if constexpr (kVectors) {
     if (left > 0) *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
-    return;
-  }
+  } else {
 #pragma unroll
-  for (int i = 0; i < kTile; ++i) {
-    if (i < left) to[i] = from[i];
+    for (int i = 0; i < kTile; ++i) {
+      if (i < left) to[i] = from[i];
+    }
   }
 }
 

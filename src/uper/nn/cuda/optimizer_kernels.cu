@@ -41,14 +41,6 @@ __device__ void StepRange(const StepConstants& c, const float* gradient, const P
   }
 }
 
-template <bool kAdam>
-__global__ void __launch_bounds__(kThreads)
-    OptimizerKernel(OptimizerRules rules, const float* gradient, GradientRange range,
-                    ParameterStep block, const StepState* state) {
-  StepRange<kAdam>(StepConstantsOf(rules, StepKind::kAhead, *state), gradient, block, range,
-                   blockIdx.x, gridDim.x);
-}
-
 // The bias of one action and its averages; a warp a member at a time.
 template <bool kAdam>
 __device__ void StepBias(const StepConstants& c, const FinishStep& call, int action, float* means) {
@@ -173,15 +165,6 @@ void LaunchFinishStep(const FinishStep& call, cudaStream_t stream) {
 void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream) {
   BeginStepKernel<<<1, 1, 0, stream>>>(rules, state);
   CheckCuda(cudaGetLastError(), "constants of the step");
-}
-
-void LaunchOptimizer(const OptimizerRules& rules, const float* gradient, const GradientRange& range,
-                     const ParameterStep& parameters, const StepState* state, cudaStream_t stream) {
-  constexpr int kMostBlocks = 528;
-  const int blocks = std::clamp(Pieces(range.end - range.begin, kThreads), 1, kMostBlocks);
-  LaunchKernel("optimiser", rules.adam ? OptimizerKernel<true> : OptimizerKernel<false>,
-               {.grid = static_cast<unsigned>(blocks), .block = kThreads, .stream = stream}, rules,
-               gradient, range, parameters, state);
 }
 
 }  // namespace uper

@@ -89,9 +89,6 @@ struct FinishStep {
 };
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream);
 
-// One step on parameters with a stored gradient, before the norm is known.
-void LaunchOptimizer(const OptimizerRules& rules, const float* gradient, const GradientRange& range,
-                     const ParameterStep& parameters, const StepState* state, cudaStream_t stream);
 // One step on the head's weights, whose gradient is formed in registers; the averages of the
 // weights follow on the way. `weights` starts at the head's weights. Leaves half of each
 // multiprocessor free for what runs beside it.

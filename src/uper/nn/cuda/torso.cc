@@ -281,37 +281,37 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
 
 int Torso::SquareCount() {
   int count = 0;
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
+  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     count += ProductBlocks(WeightsCall(i, {}, nullptr));
   }
   return count;
 }
 
 void Torso::Backward(const Pass& pass, float* gradient, double* squares, const Branches& branches) {
-  const auto fork = [&] {
-    CheckCuda(cudaEventRecord(branches.fork, branches.main), "cudaEventRecord");
-    CheckCuda(cudaStreamWaitEvent(branches.side, branches.fork), "cudaStreamWaitEvent");
+  const auto weights = [&](std::size_t layer, cudaStream_t stream) {
+    ProductCall call = WeightsCall(layer, pass, gradient);
+    call.squares = squares;
+    squares += ProductBlocks(call);
+    LaunchProducts(call, stream);
   };
-  for (std::size_t i = layers_.size(); i-- > 0;) {
-    // For the last weights nothing else is left for the main stream.
-    const cudaStream_t stream = i > 0 ? branches.side : branches.main;
-    if (i > 0) {
-      fork();
-    } else {
-      CheckCuda(cudaStreamWaitEvent(stream, branches.observations_ready), "cudaStreamWaitEvent");
+  const std::size_t hidden = layers_.size() - 1;
+  branches.hidden_weights(InputOf(hidden, pass));
+  if (hidden == 0) return;
+  for (std::size_t i = hidden; i > 0; --i) {
+    if (i < hidden) {
+      CheckCuda(cudaEventRecord(branches.fork, branches.main), "cudaEventRecord");
+      CheckCuda(cudaStreamWaitEvent(branches.side, branches.fork), "cudaStreamWaitEvent");
+      weights(i, branches.side);
     }
-    ProductCall weights = WeightsCall(i, pass, gradient);
-    weights.squares = squares;
-    squares += ProductBlocks(weights);
-    LaunchProducts(weights, stream);
-    if (branches.weights_enqueued) branches.weights_enqueued(i, stream);
-    if (i == 0) break;
     for (ProductCall& call : InputCalls(i, pass)) {
       call.follow = Follow::kOverlap;
       LaunchProducts(call, branches.main);
     }
   }
-  if (layers_.size() == 1) return;
+  // For the last weights nothing else is left for the main stream.
+  CheckCuda(cudaStreamWaitEvent(branches.main, branches.observations_ready), "cudaStreamWaitEvent");
+  weights(0, branches.main);
+  if (hidden == 1) return;  // nothing on the side
   CheckCuda(cudaEventRecord(branches.join, branches.side), "cudaEventRecord");
   CheckCuda(cudaStreamWaitEvent(branches.main, branches.join), "cudaStreamWaitEvent");
 }

@@ -54,15 +54,17 @@ class Torso {
     cudaEvent_t fork = nullptr;  // reused
     cudaEvent_t join = nullptr;
     cudaEvent_t observations_ready = nullptr;  // Pass::observations are there
-    // Called when the gradient of a layer's weights has been enqueued on a stream.
-    std::function<void(std::size_t layer, cudaStream_t stream)> weights_enqueued;
+    // Called with the hidden layer's inputs [batch, input] when the main stream has d_hidden(): the
+    // gradient of its weights is the caller's.
+    std::function<void(const float* inputs)> hidden_weights;
   };
-  // gradient of weights and biases of all layers, from d_hidden() (already through the hidden
-  // layer's ReLU) of a pass with max_batch observations. squares [SquareCount()]: sums over parts
-  // of the squared gradient. The side stream has been joined when the main one goes on.
+  // gradient of weights and biases of all layers but the hidden one, from d_hidden() (already
+  // through the hidden layer's ReLU) of a pass with max_batch observations. squares
+  // [SquareCount()]: sums over parts of the squared gradient. The side stream has been joined when
+  // the main one goes on.
   void Backward(const Pass& pass, float* gradient, double* squares, const Branches& branches);
   int SquareCount();
-  std::size_t layers() const { return layers_.size(); }
+  int hidden_inputs() const { return layers_.back().taps(); }
   // Forward() reads Pass::pixels and never looks at Pass::observations. (Backward() does.)
   bool reads_pixels() const { return pixel_taps_.size() > 0; }
   // [batch, hidden_total]: where the head leaves the hidden layer's gradient.
