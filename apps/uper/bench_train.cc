@@ -26,8 +26,9 @@ constexpr std::int64_t kSaves = 5;  // with a filled replay memory
 constexpr double kRawSeconds = 1;   // of the bare emulator
 
 // The agent's own configuration but for: the length, learning from frame 100 on (--set may change
-// that), updates beside the environments, one log row and one checkpoint at the end, which is not
-// timed (with a filled memory kSaves of them, which are), no evaluation.
+// that), on Atari exploration at its end, updates beside the environments, one log row and one
+// checkpoint at the end, which is not timed (with a filled memory kSaves of them, which are), no
+// evaluation.
 RunConfig ConfigOf(const BenchTrainOptions& options) {
   const std::int64_t warm_up =
       std::clamp<std::int64_t>(options.frames / 10, 1, kMostWarmUpTransitions);
@@ -38,6 +39,10 @@ RunConfig ConfigOf(const BenchTrainOptions& options) {
                 {"bench train", "replay.minimum_transitions", std::to_string(warm_up)},
                 {"--threads", "threads", std::to_string(options.threads)}},
       .settings = options.assignments};
+  if (options.env.starts_with("atari/")) {  // as in most of a run: actions are hardly ever random
+    inputs.flags.push_back({"bench train", "exploration.start_frames", "0"});
+    inputs.flags.push_back({"bench train", "exploration.end_frames", "1"});
+  }
   if (options.environments > 0) {
     inputs.flags.push_back(
         {"--environments", "environments", std::to_string(options.environments)});

@@ -20,22 +20,23 @@ struct BatchPointers {
   float* weights = nullptr;
 };
 
-// What an update found, in the GPU's memory.
-struct UpdateFindings {
+// What an update found out about its samples, in the GPU's memory.
+struct SampleFindings {
   const float* weights = nullptr;    // of the batch
   const double* td_error = nullptr;  // [batch]
   const Uncertainty* uncertainty = nullptr;
-  const StepState* step = nullptr;
 };
 
-// Makes batches on the GPU and uses what updates find, as the first and the last part of an
-// update's graph; has observations to act on, as the first part of acting's.
+// Makes batches on the GPU and uses what updates find, as parts of the update's graph: the first
+// one, one beside its backward pass, and the last one. Has observations to act on, as the first
+// part of acting's graph.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
 
   virtual void EnqueueBatch(const BatchPointers& to, cudaStream_t stream) = 0;
-  virtual void EnqueueFindings(const UpdateFindings& findings, cudaStream_t stream) = 0;
+  virtual void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) = 0;
+  virtual void EnqueueEnd(const StepState* step, cudaStream_t stream) = 0;
   virtual void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) = 0;
 };
 

@@ -75,8 +75,10 @@ class CudaLearner final : public GpuLearner {
   // One update from the source's batch. Returns at once; whether it was finite is for the source
   // to find out.
   void QueueUpdate(BatchSource& source);
-  // As ActionValues(), of the source's observations.
-  void ActionValuesOf(BatchSource& source, int count, std::span<float> q);
+  // As ActionValues(), of the source's observations, in two steps: more may be enqueued between
+  // them, for which the second does not wait.
+  void BeginActing(BatchSource& source, int count);
+  void FinishActing(int count, std::span<float> q);
 
  private:
   // Activations of the passes of an update.
@@ -88,26 +90,30 @@ class CudaLearner final : public GpuLearner {
   void EnqueueFindings();
   // What the graphs consist of.
   // `from` and `to`: the set that is read and the other one, which is written.
-  void EnqueueUpdate(ParameterSet& from, ParameterSet& to);
+  // `source`: also uses what the update finds; may be null.
+  void EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSource* source);
   void EnqueueForward(ParameterSet& from);
   void EnqueueTargetActions(ParameterSet& from);
   void EnqueueSelections(ParameterSet& from);
-  void EnqueueStatistics(const SampleCall& samples);
+  void EnqueueStatistics(const SampleCall& samples, BatchSource* source);
   void EnqueueBackward(ParameterSet& from, ParameterSet& to);
   void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream);
   void EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to);
-  void EnqueueActing(ParameterSet& set, int count);
-  void AwaitActing(const Graph& graph, std::span<float> q);
+  void EnqueueActing(ParameterSet& set, int count, const std::byte* observations);
+  // Brings the observations to where the kernels read them.
+  void StageObservations(std::span<const std::byte> observations, int count);
+  bool ReadsHostObservations(int count) const { return count <= 2; }
+  void AwaitActionValues(int count);
   void EnqueueActionValues(ParameterSet& set, int count);
   void EnqueueTables(const float* parameters, CudaHeadTables& tables);
   void LaunchUpdate();
 
   ParameterSet& current() { return sets_[current_]; }
   Torso::Pass PassOf(Slot slot, ParameterSet& set);
+  // Whose values choose the target's actions.
+  Slot ChoosingSlot() const { return spec_.loss.double_q ? kNext : kTarget; }
   SampleCall Samples(ParameterSet& from);
   HeadGradient HeadGradientOf() const;
-  StoredGradient HiddenGradient() const;
-  StoredGradient OtherGradient() const;
   HeadMeans MeansOf(const float* hidden, CudaHeadTables& tables, int batch);
   template <typename T>
   const T* Staged(std::size_t offset) const {
@@ -170,6 +176,11 @@ class CudaLearner final : public GpuLearner {
   Torso::Activations acting_activations_;
   DeviceBuffer<float> acting_values_;  // [batch, member, action] of categorical heads
   PinnedBuffer<float> q_;
+  // [batch]: how often a sample's values were computed, on the GPU, as the host sees it, and as
+  // often as it was asked for.
+  DeviceBuffer<int> acting_counts_;
+  PinnedBuffer<int> shown_counts_;
+  std::vector<int> asked_counts_;
   // [current_][count]; made when first needed.
   std::array<std::vector<Graph>, 2> acting_graphs_;
   std::array<std::vector<Graph>, 2> source_acting_graphs_;

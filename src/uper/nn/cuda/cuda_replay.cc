@@ -60,7 +60,7 @@ CudaReplay::CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner)
       report_priorities_(kMaxQueued * batch_),
       first_ids_(kMaxQueued),
       ids_(batch_),
-      acting_slots_(batch_ * spec.stack_depth),
+      acting_frames_(batch_ * spec.stack_depth),
       host_numbers_(1) {
   memory_.records = records_.data();
   memory_.frames = frames_.data();
@@ -87,11 +87,13 @@ CudaReplay::~CudaReplay() { cudaStreamSynchronize(learner_.stream()); }
 void CudaReplay::Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) {
   if (transitions.first_id >= next_id_) {
     // All have left, and what came and left again since the last call is never looked at.
-    if (size() > 0)
-      Grow({.old_first_id = first_id_,
-            .first_id = next_id_,
-            .old_next_id = next_id_,
-            .next_id = next_id_});
+    if (size() > 0) {
+      Stage({.old_first_id = first_id_,
+             .first_id = next_id_,
+             .old_next_id = next_id_,
+             .next_id = next_id_},
+            nullptr);
+    }
     first_id_ = next_id_ = transitions.first_id;
   }
   if (spec_.stack_depth > 0) next_frame_ = std::max(next_frame_, frames.first_id);
@@ -110,15 +112,15 @@ void CudaReplay::Follow(const GpuRecordSource& transitions, const GpuRecordSourc
       frames.read(next_frame_, frame_end,
                   block.frames.span().first(frame_count * spec_.frame_bytes));
     }
-    Grow({.old_first_id = first_id_,
-          .first_id = transitions.first_id,
-          .old_next_id = next_id_,
-          .next_id = end,
-          .first_frame = next_frame_,
-          .frame_count = static_cast<int>(frame_count),
-          .records = block.records.data(),
-          .frames = block.frames.data()});
-    block.taken->Record(learner_.stream());
+    Stage({.old_first_id = first_id_,
+           .first_id = transitions.first_id,
+           .old_next_id = next_id_,
+           .next_id = end,
+           .first_frame = next_frame_,
+           .frame_count = static_cast<int>(frame_count),
+           .records = block.records.data(),
+           .frames = block.frames.data()},
+          &block);
   }
 }
 
@@ -129,16 +131,26 @@ CudaReplay::Block& CudaReplay::NextBlock() {
   return block;
 }
 
-void CudaReplay::Grow(const ReplayGrowth& growth) {
-  LaunchGrow(memory_, growth, learner_.stream());
+void CudaReplay::Stage(const ReplayGrowth& growth, Block* block) {
+  LaunchStaged();
+  staged_ = growth;
+  staged_block_ = block;
   first_id_ = growth.first_id;
   next_id_ = growth.next_id;
   next_frame_ += growth.frame_count;
 }
 
+void CudaReplay::LaunchStaged() {
+  if (!staged_) return;
+  LaunchGrow(memory_, *staged_, learner_.stream());
+  if (staged_block_ != nullptr) staged_block_->taken->Record(learner_.stream());
+  staged_.reset();
+}
+
 void CudaReplay::QueueUpdate(const GpuUpdate& update) {
   UPER_CHECK(queued_ - reported_ < kMaxQueued, "reports of updates must be fetched");
   UPER_CHECK(size() > 0, "nothing to draw from");
+  LaunchStaged();
   const std::size_t entry = queued_ % kMaxQueued;
   inputs_[entry] = {.first_slot = SlotOf(first_id_),
                     .size = size(),
@@ -175,26 +187,29 @@ void CudaReplay::EnqueueBatch(const BatchPointers& to, cudaStream_t stream) {
   LaunchGather(draw, stream);
 }
 
-void CudaReplay::EnqueueFindings(const UpdateFindings& findings, cudaStream_t stream) {
-  LaunchFinishReplay({.memory = memory_,
-                      .batch = static_cast<int>(batch_),
-                      .ring = static_cast<int>(kMaxQueued),
-                      .slots = slots_.data(),
-                      .probabilities = probabilities_.data(),
-                      .noisy = noisy_.data(),
-                      .weights = findings.weights,
-                      .td_error = findings.td_error,
-                      .uncertainty = findings.uncertainty,
-                      .step = findings.step,
-                      .reports = {.headers = report_headers_.data(),
-                                  .slots = report_slots_.data(),
-                                  .probabilities = report_probabilities_.data(),
-                                  .weights = report_weights_.data(),
-                                  .noisy = report_noisy_.data(),
-                                  .td_error = report_td_.data(),
-                                  .uncertainty = report_uncertainty_.data(),
-                                  .priorities = report_priorities_.data()}},
-                     stream);
+void CudaReplay::EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) {
+  LaunchPriorities({.memory = memory_,
+                    .batch = static_cast<int>(batch_),
+                    .ring = static_cast<int>(kMaxQueued),
+                    .slots = slots_.data(),
+                    .probabilities = probabilities_.data(),
+                    .noisy = noisy_.data(),
+                    .weights = findings.weights,
+                    .td_error = findings.td_error,
+                    .uncertainty = findings.uncertainty,
+                    .reports = {.headers = report_headers_.data(),
+                                .slots = report_slots_.data(),
+                                .probabilities = report_probabilities_.data(),
+                                .weights = report_weights_.data(),
+                                .noisy = report_noisy_.data(),
+                                .td_error = report_td_.data(),
+                                .uncertainty = report_uncertainty_.data(),
+                                .priorities = report_priorities_.data()}},
+                   stream);
+}
+
+void CudaReplay::EnqueueEnd(const StepState* step, cudaStream_t stream) {
+  LaunchReport(memory_, static_cast<int>(kMaxQueued), step, report_headers_.data(), stream);
 }
 
 std::optional<GpuUpdateReport> CudaReplay::NextReport(bool wait) {
@@ -232,18 +247,36 @@ std::optional<GpuUpdateReport> CudaReplay::NextReport(bool wait) {
 void CudaReplay::ActionValues(std::span<const std::uint32_t> slots, int count, std::span<float> q) {
   UPER_CHECK(spec_.stack_depth > 0, "observations are stored whole");
   UPER_CHECK(slots.size() == count * std::size_t{1} * spec_.stack_depth &&
-                 slots.size() <= acting_slots_.size(),
+                 slots.size() <= acting_frames_.size(),
              "the stacks must fit the count");
-  std::copy(slots.begin(), slots.end(), acting_slots_.data());
-  learner_.ActionValuesOf(*this, count, q);
+  std::transform(slots.begin(), slots.end(), acting_frames_.data(),
+                 [this](std::uint32_t slot) { return FrameAt(slot); });
+  learner_.BeginActing(*this, count);
+  LaunchStaged();
+  learner_.FinishActing(count, q);
+}
+
+// Where a frame is: in the GPU's ring, or still on the way to it.
+const std::byte* CudaReplay::FrameAt(std::uint32_t slot) const {
+  if (slot == kGpuZeroSlot) return nullptr;
+  UPER_CHECK(slot < spec_.frame_capacity, "no such frame");
+  if (staged_) {
+    const std::size_t first = staged_->first_frame % spec_.frame_capacity;
+    const std::size_t index = (slot + spec_.frame_capacity - first) % spec_.frame_capacity;
+    if (index < static_cast<std::size_t>(staged_->frame_count)) {
+      return staged_->frames + index * spec_.frame_bytes;
+    }
+  }
+  return frames_.data() + slot * spec_.frame_bytes;
 }
 
 void CudaReplay::EnqueueObservations(int count, std::byte* to, cudaStream_t stream) {
-  LaunchGatherStacks(memory_, acting_slots_.data(), count, to, stream);
+  LaunchGatherStacks(memory_, acting_frames_.data(), count, to, stream);
 }
 
 void CudaReplay::GetPriorities(std::span<float> priorities, double& largest) {
   UPER_CHECK(priorities.size() == size(), "one priority a transition");
+  LaunchStaged();
   if (host_priorities_.size() == 0) host_priorities_ = PinnedBuffer<float>(spec_.capacity);
   priorities_.Download(host_priorities_.span(), learner_.stream());
   numbers_.Download(host_numbers_.span(), learner_.stream());
@@ -256,6 +289,7 @@ void CudaReplay::GetPriorities(std::span<float> priorities, double& largest) {
 
 void CudaReplay::SetPriorities(std::span<const float> priorities, double largest) {
   UPER_CHECK(priorities.size() == size(), "one priority a transition");
+  LaunchStaged();
   if (host_priorities_.size() == 0) host_priorities_ = PinnedBuffer<float>(spec_.capacity);
   numbers_.Download(host_numbers_.span(), learner_.stream());
   CheckCuda(cudaStreamSynchronize(learner_.stream()), "waiting for the GPU");

@@ -14,7 +14,7 @@ namespace uper {
 
 // GpuReplay in CUDA, on the learner's stream. What the host hands over lies in pinned memory, which
 // kernels read: new records in blocks, each with an event that says when it may be filled again,
-// inputs and reports of updates in rings.
+// inputs and reports of updates in rings. Acting reads the newest frames where they are.
 class CudaReplay final : public GpuReplay, private BatchSource {
  public:
   CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner);
@@ -36,10 +36,13 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   };
 
   void EnqueueBatch(const BatchPointers& to, cudaStream_t stream) override;
-  void EnqueueFindings(const UpdateFindings& findings, cudaStream_t stream) override;
+  void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) override;
+  void EnqueueEnd(const StepState* step, cudaStream_t stream) override;
   void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) override;
   Block& NextBlock();
-  void Grow(const ReplayGrowth& growth);
+  void Stage(const ReplayGrowth& growth, Block* block);
+  void LaunchStaged();
+  const std::byte* FrameAt(std::uint32_t slot) const;
   std::size_t SlotOf(std::uint64_t id) const { return id % spec_.capacity; }
   std::size_t size() const { return next_id_ - first_id_; }
 
@@ -57,6 +60,9 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   std::uint64_t first_id_ = 0, next_id_ = 0, next_frame_ = 0;
   std::vector<Block> blocks_;
   std::size_t next_block_ = 0;
+  // The newest of it is handed over when it is needed, so that acting need not wait for that.
+  std::optional<ReplayGrowth> staged_;
+  Block* staged_block_ = nullptr;
 
   // Of the draw under way.
   DeviceBuffer<std::uint32_t> slots_;
@@ -79,7 +85,7 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   std::vector<std::uint64_t> ids_;        // of the report that was handed out last
   std::uint64_t queued_ = 0, reported_ = 0;
 
-  PinnedBuffer<std::uint32_t> acting_slots_;
+  PinnedBuffer<const std::byte*> acting_frames_;
   PinnedBuffer<float> host_priorities_;
   PinnedBuffer<ReplayNumbers> host_numbers_;
 };

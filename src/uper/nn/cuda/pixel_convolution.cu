@@ -1,7 +1,10 @@
 #include <cuda_pipeline_primitives.h>
 
+#include <algorithm>
+
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/pixel_convolution.h"
+#include "uper/nn/cuda/warp_tile.cuh"
 
 namespace uper {
 namespace {
@@ -12,20 +15,25 @@ constexpr int kChannels = 4;
 constexpr int kFilters = 32;
 constexpr int kWarp = 32;
 
-// A warp computes two rows of outputs from one channel, at most kWarpPositions positions: 8 x 4
-// lanes with kLanePositions positions and 8 filters each. A block is kPairs pairs of rows.
-constexpr int kPairs = 2;
-constexpr int kLanesM = 8;
+// A warp computes two rows of outputs from one channel, at most kWarpPositions positions, each lane
+// kLanePositions positions and 8 filters.
 constexpr int kLanePositions = 5;
 constexpr int kLaneFilters = 8;
 constexpr int kWarpPositions = kLanesM * kLanePositions;
-constexpr int kThreads = kPairs * kChannels * kWarp;
-constexpr int kInputRows = 2 * kPairs * kStride + kKernel - kStride;
 constexpr int kWeights = kKernel * kKernel * kChannels * kFilters;
 constexpr int kSumsStride = kFilters + 4;  // spreads the positions over the banks
-constexpr int kSums = kPairs * kChannels * kWarpPositions * kSumsStride;
 
-__host__ __device__ int PixelFloats(int width) { return kChannels * kInputRows * width; }
+// A block is kPairs pairs of rows.
+template <int kPairs>
+struct Block {
+  static constexpr int kThreads = kPairs * kChannels * kWarp;
+  static constexpr int kInputRows = 2 * kPairs * kStride + kKernel - kStride;
+  static constexpr int kSums = kPairs * kChannels * kWarpPositions * kSumsStride;
+
+  static int Floats(int width) {
+    return std::max(kWeights + kChannels * kInputRows * width, kSums);
+  }
+};
 
 // Four bytes as floats. A byte in the lowest place of the float 2^23 is that float plus the byte:
 // cheaper than a conversion.
@@ -38,8 +46,11 @@ __device__ float4 Widen(unsigned pixels, float scale) {
 }
 
 // pixels [channel][input row][column], rows beyond the picture as 0.
+template <int kPairs>
 __device__ void LoadPixels(const PixelConvolution& call, const std::uint8_t* picture, int first_row,
                            float* pixels) {
+  constexpr int kThreads = Block<kPairs>::kThreads;
+  constexpr int kInputRows = Block<kPairs>::kInputRows;
   const int words = call.in.width / 4;
   for (int i = static_cast<int>(threadIdx.x); i < kChannels * kInputRows * words; i += kThreads) {
     const int row = i / words % kInputRows;
@@ -96,8 +107,11 @@ __device__ void AddChannel(const float* pixels, int width, const float* weights,
 }
 
 // Grid: groups of 2 kPairs output rows, pictures, passes.
-__global__ void __launch_bounds__(kThreads)
+template <int kPairs>
+__global__ void __launch_bounds__(Block<kPairs>::kThreads)
     PixelConvolutionKernel(const __grid_constant__ PixelConvolution call) {
+  constexpr int kThreads = Block<kPairs>::kThreads;
+  constexpr int kInputRows = Block<kPairs>::kInputRows;
   extern __shared__ __align__(16) float memory[];
   float* weights = memory;  // as in the parameters
   float* pixels = memory + kWeights;
@@ -108,10 +122,8 @@ __global__ void __launch_bounds__(kThreads)
     __pipeline_memcpy_async(weights + i, pass.w + i, 4 * sizeof(float));
   }
   __pipeline_commit();
-  LoadPixels(call,
-             pass.pixels +
-                 static_cast<std::ptrdiff_t>(picture) * kChannels * call.in.height * call.in.width,
-             first_row * kStride, pixels);
+  const std::ptrdiff_t picture_size = kChannels * call.in.height * call.in.width;
+  LoadPixels<kPairs>(call, pass.pixels + picture * picture_size, first_row * kStride, pixels);
   __pipeline_wait_prior(0);
   __syncthreads();
 
@@ -119,8 +131,8 @@ __global__ void __launch_bounds__(kThreads)
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int pair = warp / kChannels;
   const int channel = warp % kChannels;
-  const int lane_m = lane % kLanesM;
-  const int lane_n = lane / kLanesM;
+  const int lane_m = LaneM(lane);
+  const int lane_n = LaneN(lane);
   int at[kLanePositions];
 #pragma unroll
   for (int i = 0; i < kLanePositions; ++i) {
@@ -161,6 +173,19 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+template <int kPairs>
+void Launch(const PixelConvolution& call, cudaStream_t stream) {
+  const std::size_t bytes = sizeof(float) * Block<kPairs>::Floats(call.in.width);
+  const auto kernel = PixelConvolutionKernel<kPairs>;
+  const int groups = (call.out.height + 2 * kPairs - 1) / (2 * kPairs);
+  LaunchKernel("first convolution", kernel,
+               {.grid = dim3(groups, call.count, call.passes),
+                .block = Block<kPairs>::kThreads,
+                .shared_bytes = bytes,
+                .stream = stream},
+               call);
+}
+
 }  // namespace
 
 bool SuitsPixelConvolution(const InputSpec& input, const ConvolutionSpec& layer) {
@@ -170,17 +195,12 @@ bool SuitsPixelConvolution(const InputSpec& input, const ConvolutionSpec& layer)
          layer.stride == kStride && layer.filters == kFilters && 2 * out_width <= kWarpPositions;
 }
 
+// Every output is the same sum in any block: 10 rows of 64 Atari pictures are a block for each
+// multiprocessor of a large GPU, two rows of few pictures are many small ones.
 void LaunchPixelConvolution(const PixelConvolution& call, cudaStream_t stream) {
-  constexpr int kRows = 2 * kPairs;
-  const int floats = kWeights + PixelFloats(call.in.width);
-  const std::size_t bytes = sizeof(float) * (floats > kSums ? floats : kSums);
-  CheckCuda(
-      cudaFuncSetAttribute(PixelConvolutionKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           static_cast<int>(bytes)),
-      "shared memory of the first convolution");
-  const dim3 grid((call.out.height + kRows - 1) / kRows, call.count, call.passes);
-  LaunchKernel("first convolution", PixelConvolutionKernel,
-               {.grid = grid, .block = kThreads, .shared_bytes = bytes, .stream = stream}, call);
+  constexpr int kMany = 32;
+  if (call.count * call.passes >= kMany) return Launch<5>(call, stream);
+  Launch<1>(call, stream);
 }
 
 }  // namespace uper

@@ -251,12 +251,18 @@ __global__ void __launch_bounds__(kCopyThreads)
             to + blockIdx.z * memory.frame_bytes);
 }
 
-// Blocks [observation, frame of the stack].
+// A block a frame.
 __global__ void __launch_bounds__(kCopyThreads)
-    GatherStacksKernel(const __grid_constant__ ReplayMemory memory, const std::uint32_t* slots,
+    GatherStacksKernel(std::size_t frame_bytes, const std::byte* const* frames,
                        std::byte* observations) {
-  const std::size_t index = blockIdx.x * static_cast<std::size_t>(memory.stack_depth) + blockIdx.y;
-  CopyFrame(memory, slots[index], observations + index * memory.frame_bytes);
+  const std::size_t index = blockIdx.x;
+  const std::byte* frame = frames[index];
+  std::byte* to = observations + index * frame_bytes;
+  if (frame == nullptr) {
+    ZeroBytes(to, frame_bytes);
+  } else {
+    CopyBytes(to, frame, frame_bytes);
+  }
 }
 
 // As ReplayBuffer::SetPriorities: the last valid entry for a slot wins, all valid ones count for
@@ -285,40 +291,41 @@ __device__ void SetPriorities(const ReplayMemory& memory, const std::uint32_t* s
 
 // One block. Shared memory: [batch] floats.
 __global__ void __launch_bounds__(kThreads)
-    FinishReplayKernel(const __grid_constant__ ReplayFinish finish) {
+    PrioritiesKernel(const __grid_constant__ ReplayPriorities call) {
   extern __shared__ float stored[];
-  const ReplayMemory& memory = finish.memory;
-  ReplayNumbers& numbers = *memory.numbers;
-  const unsigned long long update = numbers.updates;
-  const std::size_t entry = update % finish.ring;
-  const ReplayReports& reports = finish.reports;
-  for (int j = static_cast<int>(threadIdx.x); j < finish.batch; j += kThreads) {
-    const Uncertainty uncertainty = finish.uncertainty[j];
-    const double td_error = finish.td_error[j];
+  const ReplayMemory& memory = call.memory;
+  const std::size_t entry = memory.numbers->updates % call.ring;
+  const ReplayReports& reports = call.reports;
+  for (int j = static_cast<int>(threadIdx.x); j < call.batch; j += kThreads) {
+    const Uncertainty uncertainty = call.uncertainty[j];
+    const double td_error = call.td_error[j];
     const Priority priority = ComputePriority(
         memory.rule, {.uncertainty = uncertainty, .td_error = td_error}, memory.limits);
     float value;
     stored[j] = StorePriority(priority.value, value) ? value : -1.0F;
-    const std::size_t at = entry * finish.batch + j;
-    reports.slots[at] = finish.slots[j];
-    reports.probabilities[at] = finish.probabilities[j];
-    reports.weights[at] = finish.weights[j];
-    reports.noisy[at] = finish.noisy[j];
+    const std::size_t at = entry * call.batch + j;
+    reports.slots[at] = call.slots[j];
+    reports.probabilities[at] = call.probabilities[j];
+    reports.weights[at] = call.weights[j];
+    reports.noisy[at] = call.noisy[j];
     reports.td_error[at] = td_error;
     reports.uncertainty[at] = uncertainty;
     reports.priorities[at] = priority;
   }
   __syncthreads();
-  if (memory.rule != PriorityRule::kUniform && finish.step->finite != 0) {
-    SetPriorities(memory, finish.slots, stored, finish.batch);
+  if (memory.rule != PriorityRule::kUniform) {
+    SetPriorities(memory, call.slots, stored, call.batch);
   }
   __threadfence_system();
-  __syncthreads();
-  if (threadIdx.x > 0) return;
-  ReplayReportHeader& header = reports.headers[entry];
-  header.step = *finish.step;
-  header.massless = numbers.massless;
-  numbers.updates = update + 1;
+}
+
+__global__ void ReportKernel(ReplayNumbers* numbers, int ring, const StepState* step,
+                             ReplayReportHeader* headers) {
+  const unsigned long long update = numbers->updates;
+  ReplayReportHeader& header = headers[update % ring];
+  header.step = *step;
+  header.massless = numbers->massless;
+  numbers->updates = update + 1;
   __threadfence_system();
   *const_cast<volatile unsigned long long*>(&header.sequence) = update + 1;
 }
@@ -381,15 +388,21 @@ void LaunchGather(const ReplayDraw& draw, cudaStream_t stream) {
   CheckCuda(cudaGetLastError(), "gathering a batch");
 }
 
-void LaunchFinishReplay(const ReplayFinish& finish, cudaStream_t stream) {
-  FinishReplayKernel<<<1, kThreads, finish.batch * sizeof(float), stream>>>(finish);
+void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream) {
+  PrioritiesKernel<<<1, kThreads, call.batch * sizeof(float), stream>>>(call);
   CheckCuda(cudaGetLastError(), "setting priorities");
 }
 
-void LaunchGatherStacks(const ReplayMemory& memory, const std::uint32_t* slots, int count,
+void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
+                  ReplayReportHeader* headers, cudaStream_t stream) {
+  ReportKernel<<<1, 1, 0, stream>>>(memory.numbers, ring, step, headers);
+  CheckCuda(cudaGetLastError(), "reporting an update");
+}
+
+void LaunchGatherStacks(const ReplayMemory& memory, const std::byte* const* frames, int count,
                         std::byte* observations, cudaStream_t stream) {
-  const dim3 blocks(static_cast<unsigned>(count), static_cast<unsigned>(memory.stack_depth));
-  GatherStacksKernel<<<blocks, kCopyThreads, 0, stream>>>(memory, slots, observations);
+  const auto blocks = static_cast<unsigned>(count * memory.stack_depth);
+  GatherStacksKernel<<<blocks, kCopyThreads, 0, stream>>>(memory.frame_bytes, frames, observations);
   CheckCuda(cudaGetLastError(), "gathering observations");
 }
 

@@ -106,7 +106,7 @@ struct ReplayReports {
   Uncertainty* uncertainty = nullptr;
   Priority* priorities = nullptr;
 };
-struct ReplayFinish {
+struct ReplayPriorities {
   ReplayMemory memory;
   int batch = 0;
   int ring = 0;
@@ -116,14 +116,17 @@ struct ReplayFinish {
   const float* weights = nullptr;
   const double* td_error = nullptr;
   const Uncertainty* uncertainty = nullptr;
-  const StepState* step = nullptr;
   ReplayReports reports;
 };
-// Priorities, tree, report; the next update's inputs are due afterwards.
-void LaunchFinishReplay(const ReplayFinish& finish, cudaStream_t stream);
+// Priorities, tree, and the report but for its header.
+void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream);
+// The header, last of all; the next update's inputs are due afterwards.
+void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
+                  ReplayReportHeader* headers, cudaStream_t stream);
 
-// observations [count, stack_depth, frame] from frame slots in pinned memory.
-void LaunchGatherStacks(const ReplayMemory& memory, const std::uint32_t* slots, int count,
+// observations [count, stack_depth, frame] from frames that lie in the GPU's or in pinned memory
+// (null: zeros); the addresses are in pinned memory.
+void LaunchGatherStacks(const ReplayMemory& memory, const std::byte* const* frames, int count,
                         std::byte* observations, cudaStream_t stream);
 
 // All masses and sums from `priorities`.

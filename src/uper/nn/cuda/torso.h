@@ -53,14 +53,18 @@ class Torso {
     cudaStream_t side = nullptr;
     cudaEvent_t fork = nullptr;  // reused
     cudaEvent_t join = nullptr;
-    // Called when the gradient of a layer's weights has been enqueued on a stream.
-    std::function<void(std::size_t layer, cudaStream_t stream)> weights_enqueued;
+    cudaEvent_t observations_ready = nullptr;  // Pass::observations are there
+    // Called with the hidden layer's inputs [batch, input] when the main stream has d_hidden(): the
+    // gradient of its weights is the caller's.
+    std::function<void(const float* inputs)> hidden_weights;
   };
-  // gradient of weights and biases of all layers, from d_hidden() (already through the hidden
-  // layer's ReLU) of a pass with max_batch observations. The side stream has been joined when the
-  // main one goes on.
-  void Backward(const Pass& pass, float* gradient, const Branches& branches);
-  std::size_t layers() const { return layers_.size(); }
+  // gradient of weights and biases of all layers but the hidden one, from d_hidden() (already
+  // through the hidden layer's ReLU) of a pass with max_batch observations. squares
+  // [SquareCount()]: sums over parts of the squared gradient. The side stream has been joined when
+  // the main one goes on.
+  void Backward(const Pass& pass, float* gradient, double* squares, const Branches& branches);
+  int SquareCount();
+  int hidden_inputs() const { return layers_.back().taps(); }
   // Forward() reads Pass::pixels and never looks at Pass::observations. (Backward() does.)
   bool reads_pixels() const { return pixel_taps_.size() > 0; }
   // [batch, hidden_total]: where the head leaves the hidden layer's gradient.
@@ -125,8 +129,6 @@ class Torso {
   bool has_pixel_convolution_ = false;  // there is a kernel of its own for the first layer
   std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first
   std::vector<DeviceBuffer<float>> d_outputs_;    // [layer]: [batch, d_size]
-  DeviceBuffer<float> workspace_, input_workspace_;
-  std::vector<DeviceBuffer<float>> weight_workspaces_;  // [layer]: they run at the same time
 };
 
 }  // namespace uper
