@@ -206,7 +206,12 @@ void Trainer::StoreStep(std::size_t index) {
 
 void Trainer::ChooseActions() {
   const Stopwatch watch(times_.acting);
-  actors_.ChooseActions([this](std::span<float> q) { learning_->ActionValues(q); }, Epsilon());
+  const auto values = [this](std::span<float> q) {
+    learning_->ActionValues(q, [this] {
+      if (MayOverlap()) RunUpdates();
+    });
+  };
+  actors_.ChooseActions(values, Epsilon());
 }
 
 // What the step that has just been stored made due.
