@@ -84,16 +84,20 @@ class CudaLearner final : public GpuLearner {
   void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream);
   void EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to);
   void EnqueueActing(ParameterSet& set, int count);
+  // Brings the observations to where EnqueueActing()'s kernels read them.
+  void StageObservations(std::span<const std::byte> observations, int count);
+  bool ReadsHostObservations(int count) const { return count <= 2; }
+  void AwaitActionValues(int count);
   void EnqueueActionValues(ParameterSet& set, int count);
   void EnqueueTables(const float* parameters, CudaHeadTables& tables);
   void LaunchUpdate();
 
   ParameterSet& current() { return sets_[current_]; }
   Torso::Pass PassOf(Slot slot, ParameterSet& set);
+  // Whose values choose the target's actions.
+  Slot ChoosingSlot() const { return spec_.loss.double_q ? kNext : kTarget; }
   SampleCall Samples(ParameterSet& from);
   HeadGradient HeadGradientOf() const;
-  StoredGradient HiddenGradient() const;
-  StoredGradient OtherGradient() const;
   HeadMeans MeansOf(const float* hidden, CudaHeadTables& tables, int batch);
   template <typename T>
   const T* Staged(std::size_t offset) const {
@@ -153,6 +157,11 @@ class CudaLearner final : public GpuLearner {
   Torso::Activations acting_activations_;
   DeviceBuffer<float> acting_values_;  // [batch, member, action] of categorical heads
   PinnedBuffer<float> q_;
+  // [batch]: how often a sample's values were computed, on the GPU, as the host sees it, and as
+  // often as it was asked for.
+  DeviceBuffer<int> acting_counts_;
+  PinnedBuffer<int> shown_counts_;
+  std::vector<int> asked_counts_;
   std::array<std::vector<Graph>, 2> acting_graphs_;  // [current_][count]; made when first needed
 };
 

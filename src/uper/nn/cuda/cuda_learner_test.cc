@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <string>
 
 #include "uper/base/error.h"
 #include "uper/base/thread_pool.h"
 #include "uper/nn/cpu/cpu_learner.h"
+#include "uper/nn/cuda/jumps.h"
 #include "uper/nn/cuda/test_support.h"
 #include "uper/nn/initialization.h"
 #include "uper/nn/test_data.h"
@@ -126,6 +128,10 @@ std::vector<Agent> Agents() {
   pixels.input.width = 36;
   pixels.convolutions = {{8, 8, 4}, {12, 3, 2}};
   add("pixels four at a time", SpecOf(pixels, HeadKind::kQuantile, 5));
+  pixels.input.width = 44;
+  pixels.input.channels = 4;
+  pixels.convolutions = {{32, 8, 4}, {12, 3, 2}};
+  add("first convolution of its own", SpecOf(pixels, HeadKind::kQuantile, 5));
   add("mlp", SpecOf(MlpNetwork(13, {31, 17, 10}, {.actions = 2, .members = 3, .outputs = 7}),
                     HeadKind::kQuantile, 64));
   return agents;
@@ -133,14 +139,30 @@ std::vector<Agent> Agents() {
 
 class CudaLearnerTest : public GpuTest {};
 
+// A number that came out differently.
+struct Difference {
+  std::string what;
+  double error, tolerance;
+  bool beyond_relu = false;   // it depends on the derivatives of the torso's ReLUs
+  bool beyond_greedy = true;  // it depends on the target's actions
+};
+
 // One update from the same state on both. Parameters are compared by how far they moved.
-void ExpectSameUpdate(CpuLearner& cpu, CudaLearner& gpu, const Data& data, double tolerance) {
+std::vector<Difference> CompareUpdate(CpuLearner& cpu, CudaLearner& gpu, const Data& data,
+                                      double tolerance) {
+  std::vector<Difference> differences;
+  const auto check = [&](Difference d) {
+    if (!(d.error < d.tolerance)) differences.push_back(std::move(d));
+  };
   const std::vector<float> before(cpu.State().online.begin(), cpu.State().online.end());
   const LearnerOutput expected = cpu.Update(data.View());
   const LearnerOutput found = gpu.Update(data.View());
-  EXPECT_NEAR(found.loss, expected.loss, tolerance * std::abs(expected.loss));
-  EXPECT_NEAR(found.gradient_norm, expected.gradient_norm, tolerance * expected.gradient_norm);
-  EXPECT_LT(RelativeError(found.td_error, expected.td_error), tolerance);
+  const auto relative = [](double x, double y) {
+    return x == y ? 0 : std::abs(x - y) / std::abs(y);
+  };
+  check({"loss", relative(found.loss, expected.loss), tolerance});
+  check({"gradient norm", relative(found.gradient_norm, expected.gradient_norm), tolerance, true});
+  check({"td error", RelativeError(found.td_error, expected.td_error), tolerance});
   const std::vector<double> statistics = Statistics(found), expected_ones = Statistics(expected);
   for (int field = 0; field < 7; ++field) {
     std::vector<double> one, expected_one;
@@ -148,40 +170,64 @@ void ExpectSameUpdate(CpuLearner& cpu, CudaLearner& gpu, const Data& data, doubl
       one.push_back(statistics[i]);
       expected_one.push_back(expected_ones[i]);
     }
-    EXPECT_LT(RelativeError(one, expected_one), tolerance) << "statistic " << field;
+    const bool of_target = field == 3 || field == 4 || field == 6;
+    check({"statistic " + std::to_string(field), RelativeError(one, expected_one), tolerance, false,
+           of_target});
   }
   const std::span<const float> gradient = gpu.gradient(), expected_gradient = cpu.gradient();
   const LearnerState state = gpu.State(), expected_state = cpu.State();
   for (const ParameterView& view : cpu.layout().views()) {
-    const auto part = [&](std::span<const float> all) {
-      return all.subspan(view.offset, view.size());
+    const bool torso = !view.name.starts_with("head");
+    const auto compare = [&](const std::string& what, std::span<const float> x,
+                             std::span<const float> y, double allowed) {
+      check(
+          {what + " of " + view.name,
+           RelativeError(x.subspan(view.offset, view.size()), y.subspan(view.offset, view.size())),
+           allowed, torso});
     };
-    EXPECT_LT(RelativeError(part(gradient), part(expected_gradient)), tolerance) << view.name;
-    EXPECT_LT(RelativeError(part(state.online), part(expected_state.online)), tolerance)
-        << view.name;
-    EXPECT_LT(RelativeError(part(state.first_moment), part(expected_state.first_moment)), tolerance)
-        << view.name;
-    EXPECT_LT(RelativeError(part(state.second_moment), part(expected_state.second_moment)),
-              2 * tolerance)
-        << view.name;
+    compare("gradient", gradient, expected_gradient, tolerance);
+    compare("parameters", state.online, expected_state.online, tolerance);
+    compare("first moment", state.first_moment, expected_state.first_moment, tolerance);
+    compare("second moment", state.second_moment, expected_state.second_moment, 2 * tolerance);
   }
   EXPECT_FALSE(SameBits(state.online, before));
   EXPECT_EQ(gpu.updates(), cpu.updates());
+  return differences;
 }
 
-// `updates` updates, each from the CPU's state.
+// `updates` updates, each from the CPU's state. An update that differs must come so close to a jump
+// of the gradient that rounding decides the side; then only what the jump touches may differ.
 void ExpectSameUpdates(const Agent& agent, int updates) {
   SCOPED_TRACE(agent.name);
   ThreadPool pool(2);
   CpuLearner cpu(agent.spec, pool);
   CudaLearner gpu(agent.spec);
+  JumpFinder finder(cpu.spec(), cpu.layout());
   Initialize(cpu);
+  int at_jumps = 0;
   for (int i = 0; i < updates && !testing::Test::HasFailure(); ++i) {
-    SCOPED_TRACE("update " + std::to_string(i + 1));
     CopyState(cpu, gpu);
-    ExpectSameUpdate(cpu, gpu, Data(agent.spec, "batch " + std::to_string(i % 50)), 1e-5);
+    std::vector<float> before(cpu.State().online.begin(), cpu.State().online.end());
+    const Data data(agent.spec, "batch " + std::to_string(i % 50));
+    const std::vector<Difference> differences = CompareUpdate(cpu, gpu, data, 1e-5);
+    if (!differences.empty()) {
+      ++at_jumps;
+      LearnerState state = cpu.State();
+      state.online = before;  // the target is still that of the update
+      const Jumps jumps = finder.Find(state, data.View());
+      const bool relu = jumps.relu < std::ldexp(1.0, -24);
+      const bool greedy = jumps.greedy < std::ldexp(1.0, -22);
+      std::printf("%s, update %d: %zu differences, the first: %s by %.3g; ReLU %.3g, greedy %.3g\n",
+                  agent.name.c_str(), i + 1, differences.size(), differences[0].what.c_str(),
+                  differences[0].error, jumps.relu, jumps.greedy);
+      for (const Difference& d : differences) {
+        EXPECT_TRUE((relu && d.beyond_relu) || (greedy && d.beyond_greedy))
+            << "update " << i + 1 << ": " << d.what << " differs by " << d.error;
+      }
+    }
     if (i % 100 == 99) cpu.CopyTarget();
   }
+  EXPECT_LE(at_jumps, std::max(1, updates / 100));
 }
 
 TEST_F(CudaLearnerTest, EveryAgentUpdatesAsOnTheCpu) {

@@ -28,6 +28,11 @@ class Stream {
   ~Stream() { cudaStreamDestroy(stream_); }
 
   operator cudaStream_t() const { return stream_; }  // NOLINT: a handle
+  // Throws if something on the GPU went wrong.
+  void Check() const {
+    const cudaError_t status = cudaStreamQuery(stream_);
+    if (status != cudaErrorNotReady) CheckCuda(status, "waiting for the GPU");
+  }
   void Synchronize() const { CheckCuda(cudaStreamSynchronize(stream_), "waiting for the GPU"); }
 
  private:

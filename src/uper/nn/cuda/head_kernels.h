@@ -45,12 +45,10 @@ struct HeadSelection {
   const int* actions = nullptr;
   int sample_stride = 0;
   int member_stride = 0;
+  // The actions were there before the kernel before this one, so its end need not be awaited.
+  bool actions_ready = false;
   float* parts = nullptr;  // [part, batch, (action,) member, output]
 };
-inline constexpr int kMaxSelections = 2;
-void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection* selections, int count,
-                  cudaStream_t stream, Follow follow = Follow::kAfter);
-
 // values [batch, member, action] = bias + hidden x table of each member. chosen [batch, member]
 // gets the greedy actions if not null. `members` and `hidden` may describe the mean table: one
 // member over all hidden units.
@@ -66,7 +64,24 @@ struct HeadMeans {
   const float* bias = nullptr;     // [member, action]
   float* values = nullptr;
   int* chosen = nullptr;
+  // If not null, [batch]: when a sample's values are there (members = 1), its count goes up by one
+  // and is shown to a host that looks on.
+  int* counts = nullptr;
+  int* shown_counts = nullptr;  // in host memory
 };
+
+// Selections and means in one kernel: what follows from hidden units that are there.
+inline constexpr int kMaxSelections = 2;
+struct HeadForward {
+  HeadSelection list[kMaxSelections];
+  int selections = 0;
+  HeadMeans means;  // if values is not null
+};
+void LaunchHeadForward(const HeadShape& shape, int batch, const HeadForward& call,
+                       cudaStream_t stream, Follow follow = Follow::kAfter);
+// One of either.
+void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection& selection,
+                  cudaStream_t stream, Follow follow = Follow::kAfter);
 void LaunchMeans(const HeadMeans& means, cudaStream_t stream, Follow follow = Follow::kAfter);
 
 // values [batch, member, action]: the expected atom of each member's distribution, from the parts
@@ -104,9 +119,11 @@ void LaunchBackwardHidden(const HeadShape& shape, const HeadGradient& gradient, 
 // d_hidden [batch, hidden_total], through the hidden layer's ReLU.
 void LaunchSumHidden(const HeadShape& shape, const HeadGradient& gradient, const float* parts,
                      float* d_hidden, cudaStream_t stream, Follow follow = Follow::kAfter);
-// The gradient of the bias [action, member, output], or of the one shared number.
+// The gradient of the bias [action, member, output], or of the one shared number. squares
+// [BiasBlocks()]: sums over parts of its squares.
+int BiasBlocks(const HeadShape& shape);
 void LaunchBackwardBias(const HeadShape& shape, const HeadGradient& gradient, float* d_bias,
-                        cudaStream_t stream);
+                        double* squares, cudaStream_t stream);
 // squares [member]: sums over the squared gradient of the weights without forming it. The gradient
 // of one block is a sum of outer products, so its squared norm is
 //   sum over samples s, t of (hidden_s . hidden_t) (d_out_s . d_out_t).
@@ -119,8 +136,5 @@ void LaunchHeadWeights(const HeadShape& shape, const HeadGradient& gradient, flo
 // Averages from the head's weights and bias.
 void LaunchTables(const HeadShape& shape, const float* w, const float* bias,
                   const HeadTablePointers& tables, cudaStream_t stream);
-// The averages of the bias alone.
-void LaunchBiasTables(const HeadShape& shape, const float* bias, const HeadTablePointers& tables,
-                      cudaStream_t stream);
 
 }  // namespace uper

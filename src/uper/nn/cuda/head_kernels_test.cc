@@ -90,6 +90,7 @@ std::vector<Fixture> Fixtures() {
   all.emplace_back(HeadShape{.actions = 2, .members = 3, .hidden = 64, .outputs = 51}, 64);
   all.emplace_back(HeadShape{.actions = 6, .members = 1, .hidden = 512, .outputs = 1}, 32);
   all.emplace_back(HeadShape{.actions = 3, .members = 2, .hidden = 33, .outputs = 300}, 17);
+  all.emplace_back(HeadShape{.actions = 2, .members = 1, .hidden = 600, .outputs = 9}, 40);
   all.emplace_back(HeadShape{.actions = 40,
                              .members = 4,
                              .hidden = 20,
@@ -116,20 +117,22 @@ TEST_F(HeadKernelsTest, SelectionsOfOneActionAndOfAll) {
     const std::size_t size = std::size_t{1} * f.batch * s.members * s.outputs;
     DeviceBuffer<float> taken = Poisoned(kHeadParts * size), own = Poisoned(kHeadParts * size);
     DeviceBuffer<float> all = Poisoned(kHeadParts * size * s.actions);
-    const HeadSelection selections[] = {{.w = gpu.w.data(),
-                                         .hidden = gpu.hidden.data(),
-                                         .actions = gpu.actions.data(),
-                                         .sample_stride = 1,
-                                         .parts = taken.data()},
-                                        {.w = gpu.w.data(),
-                                         .hidden = gpu.hidden.data(),
-                                         .actions = gpu.member_actions.data(),
-                                         .sample_stride = s.members,
-                                         .member_stride = 1,
-                                         .parts = own.data()}};
-    LaunchSelect(s, f.batch, selections, 2, nullptr);
+    HeadForward call{.list = {{.w = gpu.w.data(),
+                               .hidden = gpu.hidden.data(),
+                               .actions = gpu.actions.data(),
+                               .sample_stride = 1,
+                               .actions_ready = true,
+                               .parts = taken.data()},
+                              {.w = gpu.w.data(),
+                               .hidden = gpu.hidden.data(),
+                               .actions = gpu.member_actions.data(),
+                               .sample_stride = s.members,
+                               .member_stride = 1,
+                               .parts = own.data()}},
+                     .selections = 2};
+    LaunchHeadForward(s, f.batch, call, nullptr);
     const HeadSelection every{.w = gpu.w.data(), .hidden = gpu.hidden.data(), .parts = all.data()};
-    LaunchSelect(s, f.batch, &every, 1, nullptr);
+    LaunchSelect(s, f.batch, every, nullptr);
     std::vector<double> expected_taken, expected_own, expected_all;
     for (int b = 0; b < f.batch; ++b) {
       for (int k = 0; k < s.members; ++k) {
@@ -227,9 +230,9 @@ TEST_F(HeadKernelsTest, GradientsAndTheirNorm) {
     DeviceBuffer<float> dw = Poisoned(f.w.size()), db = Poisoned(f.bias.size());
     DeviceBuffer<float> parts = Poisoned(std::size_t{1} * s.members * f.batch * s.hidden);
     DeviceBuffer<float> d_hidden = Poisoned(f.hidden.size());
-    DeviceBuffer<double> squares(s.members);
+    DeviceBuffer<double> squares(s.members), bias_squares(BiasBlocks(s));
     LaunchHeadWeights(s, gpu.gradient, dw.data(), nullptr);
-    LaunchBackwardBias(s, gpu.gradient, db.data(), nullptr);
+    LaunchBackwardBias(s, gpu.gradient, db.data(), bias_squares.data(), nullptr);
     LaunchBackwardHidden(s, gpu.gradient, gpu.w.data(), parts.data(), nullptr);
     LaunchSumHidden(s, gpu.gradient, parts.data(), d_hidden.data(), nullptr);
     LaunchHeadSquares(s, gpu.gradient, squares.data(), nullptr);
@@ -261,6 +264,11 @@ TEST_F(HeadKernelsTest, GradientsAndTheirNorm) {
     }
     EXPECT_LT(RelativeError(FromGpu(dw), expected_w), 2e-6);
     EXPECT_LT(RelativeError(FromGpu(db), expected_b), 2e-6);
+    double expected_bias_squares = 0;
+    for (const double g : expected_b) expected_bias_squares += g * g;
+    double found_bias_squares = 0;
+    for (const double part : FromGpu(bias_squares)) found_bias_squares += part;
+    EXPECT_NEAR(found_bias_squares, expected_bias_squares, 1e-5 * expected_bias_squares);
     EXPECT_LT(RelativeError(FromGpu(d_hidden), expected_hidden), 2e-6);
     EXPECT_LT(RelativeError(FromGpu(squares), expected_squares), 1e-6);
   }
@@ -268,7 +276,7 @@ TEST_F(HeadKernelsTest, GradientsAndTheirNorm) {
 
 TEST_F(HeadKernelsTest, AtomValuesAreExpectations) {
   const std::vector<Fixture> fixtures = Fixtures();
-  for (const std::size_t which : {std::size_t{2}, std::size_t{5}}) {
+  for (const std::size_t which : {std::size_t{2}, std::size_t{6}}) {
     const Fixture& f = At(fixtures, which);
     const HeadShape& s = f.shape;
     const GpuFixture gpu(f);
@@ -276,7 +284,7 @@ TEST_F(HeadKernelsTest, AtomValuesAreExpectations) {
     DeviceBuffer<float> parts = Poisoned(kHeadParts * rows * s.outputs), values = Poisoned(rows);
     const HeadSelection every{
         .w = gpu.w.data(), .hidden = gpu.hidden.data(), .parts = parts.data()};
-    LaunchSelect(s, f.batch, &every, 1, nullptr);
+    LaunchSelect(s, f.batch, every, nullptr);
     LaunchAtomValues(s,
                      {.batch = f.batch,
                       .parts = parts.data(),

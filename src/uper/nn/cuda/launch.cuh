@@ -35,21 +35,38 @@ struct LaunchShape {
   std::size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
   Follow follow = Follow::kAfter;
+  dim3 cluster = dim3(1, 1, 1);  // blocks that see each other's shared memory
 };
 
 template <typename... Parameters, typename... Arguments>
 void LaunchKernel(const char* what, void (*kernel)(Parameters...), const LaunchShape& shape,
                   Arguments&&... arguments) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2] = {};
+  unsigned count = 0;
+  if (shape.follow == Follow::kOverlap && CanOverlap()) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (shape.cluster.x * shape.cluster.y * shape.cluster.z > 1) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count].val.clusterDim.x = shape.cluster.x;
+    attributes[count].val.clusterDim.y = shape.cluster.y;
+    attributes[count++].val.clusterDim.z = shape.cluster.z;
+  }
+  constexpr std::size_t kFreely = 48 * 1024;  // more shared memory must be asked for
+  if (shape.shared_bytes > kFreely) {
+    CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(shape.shared_bytes)),
+              what);
+  }
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
-  config.dynamicSmemBytes = shape.shared_bytes;
+  // Whole groups of 16 bytes: the compiler likes to read the last ones at once.
+  config.dynamicSmemBytes = (shape.shared_bytes + 15) / 16 * 16;
   config.stream = shape.stream;
-  config.attrs = &attribute;
-  config.numAttrs = shape.follow == Follow::kOverlap && CanOverlap() ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = count;
   CheckCuda(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), what);
 }
 

@@ -1,58 +1,14 @@
 #include <algorithm>
 
-#include "uper/nn/cuda/cuda_error.h"
+#include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/optimizer_kernels.h"
+#include "uper/nn/cuda/optimizer_step.cuh"
 #include "uper/nn/cuda/reductions.cuh"
 
 namespace uper {
 namespace {
 
 constexpr int kThreads = 256;
-
-__global__ void __launch_bounds__(kThreads)
-    SquaresKernel(const __grid_constant__ StoredGradient stored, double* squares) {
-  __shared__ double scratch[kWarpSize];
-  double sum = 0;
-  for (int range = 0; range < kGradientRanges; ++range) {
-    const std::size_t end = stored.ranges[range].end;
-#pragma unroll 4
-    for (std::size_t i = stored.ranges[range].begin + blockIdx.x * kThreads + threadIdx.x; i < end;
-         i += std::size_t{kSquareBlocks} * kThreads) {
-      const double g = static_cast<double>(stored.gradient[i]);
-      sum += g * g;
-    }
-  }
-  sum = BlockSum(sum, scratch);
-  if (threadIdx.x == 0) squares[blockIdx.x] = sum;
-}
-
-// One block.
-__global__ void __launch_bounds__(kThreads)
-    FinishStepKernel(const __grid_constant__ FinishStep call) {
-  __shared__ double scratch[kWarpSize];
-  double squares = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < call.square_count; i += kThreads) {
-    squares += call.squares[i];
-  }
-  squares = BlockSum(squares, scratch);
-  double loss = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < call.member_count; i += kThreads) {
-    loss += call.members[i].share;
-  }
-  loss = BlockSum(loss, scratch);
-  if (threadIdx.x > 0) return;
-  const OptimizerRules& rules = call.rules;
-  StepState& state = *call.state;
-  const double norm = sqrt(squares);
-  state.loss = loss;
-  state.gradient_norm = norm;
-  state.finite = isfinite(loss) && isfinite(norm) ? 1 : 0;
-  *call.report = state;
-  if (state.finite == 0) return;
-  const bool clipped = rules.max_global_norm > 0 && norm >= rules.max_global_norm;
-  state.gradient_scale = clipped ? static_cast<float>(rules.max_global_norm / norm) : 1.0F;
-  ++state.updates;
-}
 
 __global__ void BeginStepKernel(OptimizerRules rules, StepState* state) {
   state->rate = static_cast<float>(rules.learning_rate);
@@ -62,203 +18,109 @@ __global__ void BeginStepKernel(OptimizerRules rules, StepState* state) {
   state->root_scale = static_cast<float>(1 / sqrt(1 - pow(rules.decay2, t)));
 }
 
-__device__ bool IsDue(StepKind kind, const StepState& state) {
-  switch (kind) {
-    case StepKind::kAhead:
-      return true;
-    case StepKind::kAgain:
-      return state.finite != 0 && state.gradient_scale < 1;
-    case StepKind::kPlain:
-      return state.finite != 0;
-  }
-  return false;
-}
-
-// The constants in the precision that the loops use.
-struct Constants {
-  float decay1, other1, decay2, other2, epsilon;
-  float gradient_scale, rate, root_scale;
-  bool inside_root;
-};
-__device__ Constants ConstantsOf(const OptimizerRules& rules, StepKind kind,
-                                 const StepState& state) {
-  return {.decay1 = static_cast<float>(rules.decay1),
-          .other1 = static_cast<float>(1 - rules.decay1),
-          .decay2 = static_cast<float>(rules.decay2),
-          .other2 = static_cast<float>(1 - rules.decay2),
-          .epsilon = static_cast<float>(rules.epsilon),
-          .gradient_scale = kind == StepKind::kAhead ? 1.0F : state.gradient_scale,
-          .rate = state.rate,
-          .root_scale = state.root_scale,
-          .inside_root = rules.inside_root};
-}
-
-// Within an ulp or two of the rounded results, and several times cheaper: the optimiser must keep
-// up with memory.
-__device__ float FastRoot(float x) {
-  float root;
-  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
-  return root;
-}
-
-// One parameter; g is already scaled.
 template <bool kAdam>
-__device__ void Step(const Constants& c, float g, float& p, float& m, float& v) {
-  m = fmaf(c.decay1, m, c.other1 * g);
-  v = fmaf(c.decay2, v, c.other2 * (g * g));
-  if (kAdam) {
-    p -= __fdividef(c.rate * m, fmaf(FastRoot(v), c.root_scale, c.epsilon));
-  } else {
-    const float variance = fmaxf(0.0F, fmaf(-m, m, v));
-    const float divisor =
-        c.inside_root ? FastRoot(variance + c.epsilon) : FastRoot(variance) + c.epsilon;
-    p -= __fdividef(c.rate * g, divisor);
+__device__ float StepAt(const StepConstants& c, const float* gradient, const ParameterStep& block,
+                        std::size_t i) {
+  float p = block.from.p[i];
+  float m = block.from.m[i];
+  float v = block.from.v[i];
+  Step<kAdam>(c, gradient[i] * c.gradient_scale, p, m, v);
+  block.to.p[i] = p;
+  block.to.m[i] = m;
+  block.to.v[i] = v;
+  return p;
+}
+
+// The share of one block of many.
+template <bool kAdam>
+__device__ void StepRange(const StepConstants& c, const float* gradient, const ParameterStep& block,
+                          const GradientRange& range, unsigned index, unsigned count) {
+  for (std::size_t i = range.begin + std::size_t{index} * kThreads + threadIdx.x; i < range.end;
+       i += std::size_t{count} * kThreads) {
+    StepAt<kAdam>(c, gradient, block, i);
   }
 }
 
+// The bias of one action and its averages; a warp a member at a time.
+template <bool kAdam>
+__device__ void StepBias(const StepConstants& c, const FinishStep& call, int action, float* means) {
+  const HeadShape& s = call.shape;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  for (int k = static_cast<int>(threadIdx.x) / kWarpSize; k < s.members;
+       k += kThreads / kWarpSize) {
+    float sum = 0;
+    const std::size_t row = call.bias + (std::size_t{1} * action * s.members + k) * s.outputs;
+    for (int m = lane; m < s.outputs; m += kWarpSize) {
+      sum += StepAt<kAdam>(c, call.gradient, call.parameters, row + m);
+    }
+    sum = WarpSum(sum) / static_cast<float>(s.outputs);
+    if (lane > 0) continue;
+    means[k] = sum;
+    call.tables.member_bias[k * s.actions + action] = sum;
+  }
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  float sum = 0;
+  for (int k = 0; k < s.members; ++k) sum += means[k];
+  call.tables.mean_bias[action] = sum / static_cast<float>(s.members);
+}
+
+// One bias for all outputs: one thread.
+template <bool kAdam>
+__device__ void StepSharedBias(const StepConstants& c, const FinishStep& call) {
+  const float bias = StepAt<kAdam>(c, call.gradient, call.parameters, call.bias);
+  for (int i = 0; i < call.shape.members * call.shape.actions; ++i) {
+    call.tables.member_bias[i] = bias;
+  }
+  for (int a = 0; a < call.shape.actions; ++a) call.tables.mean_bias[a] = bias;
+}
+
+// Every block finds out by itself how the step is taken. The first ones do the bias.
 template <bool kAdam>
 __global__ void __launch_bounds__(kThreads)
-    OptimizerKernel(OptimizerRules rules, StepKind kind,
-                    const __grid_constant__ StoredGradient stored, ParameterStep block,
-                    const StepState* state) {
-  if (!IsDue(kind, *state)) return;
-  const Constants c = ConstantsOf(rules, kind, *state);
-  for (int range = 0; range < kGradientRanges; ++range) {
-    const std::size_t end = stored.ranges[range].end;
-    for (std::size_t i = stored.ranges[range].begin + blockIdx.x * kThreads + threadIdx.x; i < end;
-         i += static_cast<std::size_t>(gridDim.x) * kThreads) {
-      float p = block.from.p[i];
-      float m = block.from.m[i];
-      float v = block.from.v[i];
-      Step<kAdam>(c, stored.gradient[i] * c.gradient_scale, p, m, v);
-      block.to.p[i] = p;
-      block.to.m[i] = m;
-      block.to.v[i] = v;
+    FinishStepKernel(const __grid_constant__ FinishStep call, int bias_blocks) {
+  extern __shared__ __align__(16) float means[];  // [member]
+  __shared__ double scratch[2][kWarpSize];
+  double squares = 0;
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x); i < call.square_count; i += kThreads) {
+    squares += call.squares[i];
+  }
+  double loss = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < call.member_count; i += kThreads) {
+    loss += call.members[i].share;
+  }
+  squares = BlockSum(squares, scratch[0]);
+  loss = BlockSum(loss, scratch[1]);
+  const OptimizerRules& rules = call.rules;
+  const double norm = sqrt(squares);
+  const bool finite = isfinite(loss) && isfinite(norm);
+  const bool clipped = rules.max_global_norm > 0 && norm >= rules.max_global_norm;
+  const float scale = clipped ? static_cast<float>(rules.max_global_norm / norm) : 1.0F;
+  StepConstants c = StepConstantsOf(rules, StepKind::kPlain, *call.state);  // but for the scale
+  c.gradient_scale = scale;
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    StepState& state = *call.state;
+    state.loss = loss;
+    state.gradient_norm = norm;
+    state.finite = finite ? 1 : 0;
+    if (finite) state.gradient_scale = scale;
+    if (finite) ++state.updates;
+    *call.report = state;
+  }
+  if (!finite) return;
+  if (static_cast<int>(blockIdx.x) < bias_blocks) {
+    if (!call.shape.shared_bias) {
+      StepBias<kAdam>(c, call, static_cast<int>(blockIdx.x), means);
+    } else if (threadIdx.x == 0) {
+      StepSharedBias<kAdam>(c, call);
     }
+    return;
   }
-}
-
-constexpr int kHeadThreads = 512;
-constexpr int kUnroll = 7;  // vectors of a row in flight: 201 outputs are one round
-
-// What StepHeadRow() works on beside its row.
-struct HeadRows {
-  HeadShape shape;
-  HeadGradient gradient;
-  const int* actions;          // [batch], in shared memory
-  const std::uint64_t* masks;  // likewise
-};
-
-// The gradient of row (action, k, unit) at outputs first, first + 32, ...: samples in ascending
-// order, the whole warp at once.
-__device__ void HeadRowGradient(const HeadRows& rows, int action, int k, int unit, int first,
-                                float (&g)[kUnroll]) {
-  const HeadShape& s = rows.shape;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  for (int group = 0; group < rows.gradient.batch; group += kWarpSize) {
-    const int mine = group + lane;
-    const bool learns = mine < rows.gradient.batch && rows.actions[mine] == action &&
-                        (rows.masks[mine] >> k & 1) != 0;
-    for (unsigned left = __ballot_sync(kAllLanes, learns); left != 0; left &= left - 1) {
-      const std::ptrdiff_t b = group + __ffs(static_cast<int>(left)) - 1;
-      const float value = __ldg(rows.gradient.hidden + b * s.hidden_total() +
-                                (s.separate_hidden ? k * s.hidden : 0) + unit);
-      const float* d_out = rows.gradient.d_out + (b * s.members + k) * s.outputs;
-#pragma unroll
-      for (int i = 0; i < kUnroll; ++i) {
-        const int at = first + i * kWarpSize;
-        if (at < s.outputs) g[i] = fmaf(value, __ldg(d_out + at), g[i]);
-      }
-    }
-  }
-}
-
-// One row of weights; returns this lane's share of the sum of the new ones.
-template <bool kAdam>
-__device__ float StepHeadRow(const Constants& c, const HeadRows& rows, const ParameterStep& block,
-                             int action, int k, int unit) {
-  const HeadShape& s = rows.shape;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const std::ptrdiff_t row =
-      ((static_cast<std::ptrdiff_t>(action) * s.members + k) * s.hidden + unit) * s.outputs;
-  float sum = 0;
-  for (int base = 0; base < s.outputs; base += kUnroll * kWarpSize) {
-    const int first = base + lane;
-    const std::ptrdiff_t at = row + first;
-    float p[kUnroll], m[kUnroll], v[kUnroll];
-#pragma unroll
-    for (int i = 0; i < kUnroll; ++i) {
-      if (first + i * kWarpSize >= s.outputs) continue;
-      p[i] = (block.from.p + at)[i * kWarpSize];
-      m[i] = (block.from.m + at)[i * kWarpSize];
-      v[i] = (block.from.v + at)[i * kWarpSize];
-    }
-    float g[kUnroll] = {};
-    HeadRowGradient(rows, action, k, unit, first, g);
-#pragma unroll
-    for (int i = 0; i < kUnroll; ++i) {
-      if (first + i * kWarpSize >= s.outputs) continue;
-      Step<kAdam>(c, g[i] * c.gradient_scale, p[i], m[i], v[i]);
-      (block.to.p + at)[i * kWarpSize] = p[i];
-      (block.to.m + at)[i * kWarpSize] = m[i];
-      (block.to.v + at)[i * kWarpSize] = v[i];
-      sum += p[i];
-    }
-  }
-  return sum;
-}
-
-// The first (action, hidden unit) pair of a block.
-__host__ __device__ int FirstPair(const HeadShape& s, int block, int blocks) {
-  return static_cast<int>(static_cast<long long>(s.actions) * s.hidden * block / blocks);
-}
-
-// A block takes some (action, hidden unit) pairs; its warps share their rows, one a member, and go
-// along the outputs.
-template <bool kAdam>
-__global__ void __launch_bounds__(kHeadThreads, 2)
-    HeadOptimizerKernel(OptimizerRules rules, StepKind kind, HeadShape s,
-                        const __grid_constant__ HeadGradient gradient,
-                        const __grid_constant__ ParameterStep block, const StepState* state,
-                        HeadTablePointers tables) {
-  extern __shared__ __align__(16) std::uint64_t masks[];  // [batch], actions [batch], row_means
-  if (!IsDue(kind, *state)) return;
-  int* actions = reinterpret_cast<int*>(masks + gradient.batch);
-  float* row_means = reinterpret_cast<float*>(actions + gradient.batch);  // [pair, member]
-  for (int b = static_cast<int>(threadIdx.x); b < gradient.batch; b += kHeadThreads) {
-    masks[b] = gradient.masks[b];
-    actions[b] = gradient.actions[b];
-  }
-  __syncthreads();
-  const Constants c = ConstantsOf(rules, kind, *state);
-  const HeadRows rows{s, gradient, actions, masks};
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int first = FirstPair(s, blockIdx.x, gridDim.x);
-  const int pairs = FirstPair(s, blockIdx.x + 1, gridDim.x) - first;
-  for (int row = static_cast<int>(threadIdx.x) / kWarpSize; row < pairs * s.members;
-       row += kHeadThreads / kWarpSize) {
-    const int pair = first + row / s.members;
-    const int k = row % s.members;
-    const int action = pair / s.hidden;
-    const int unit = pair % s.hidden;
-    const float sum = WarpSum(StepHeadRow<kAdam>(c, rows, block, action, k, unit));
-    if (lane > 0) continue;
-    const float mean = sum / static_cast<float>(s.outputs);
-    row_means[row] = mean;
-    tables.member_weights[(static_cast<std::ptrdiff_t>(k) * s.actions + action) * s.hidden + unit] =
-        mean;
-    if (s.separate_hidden) {
-      tables.mean_weights[static_cast<std::ptrdiff_t>(action) * s.hidden_total() + k * s.hidden +
-                          unit] = mean / static_cast<float>(s.members);
-    }
-  }
-  __syncthreads();
-  if (s.separate_hidden) return;
-  for (int pair = static_cast<int>(threadIdx.x); pair < pairs; pair += kHeadThreads) {
-    float sum = 0;
-    for (int k = 0; k < s.members; ++k) sum += row_means[pair * s.members + k];
-    tables.mean_weights[first + pair] = sum / static_cast<float>(s.members);
-  }
+  const unsigned index = blockIdx.x - bias_blocks;
+  const unsigned count = gridDim.x - bias_blocks;
+  StepRange<kAdam>(c, call.gradient, call.parameters, call.plain, index, count);
+  if (scale < 1) StepRange<kAdam>(c, call.gradient, call.parameters, call.ahead, index, count);
 }
 
 int Pieces(std::size_t total, int piece) { return static_cast<int>((total + piece - 1) / piece); }
@@ -285,50 +147,24 @@ OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimize
           .max_global_norm = max_global_norm};
 }
 
-void LaunchSquares(const StoredGradient& stored, double* squares, cudaStream_t stream) {
-  SquaresKernel<<<kSquareBlocks, kThreads, 0, stream>>>(stored, squares);
-  CheckCuda(cudaGetLastError(), "gradient norm");
-}
-
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream) {
-  FinishStepKernel<<<1, kThreads, 0, stream>>>(call);
-  CheckCuda(cudaGetLastError(), "constants of the step");
+  constexpr int kMostBlocks = 264;
+  const int blocks =
+      std::clamp(Pieces(call.plain.end - call.plain.begin, kThreads), 1, kMostBlocks);
+  const bool has_bias = call.tables.mean_bias != nullptr;
+  const int bias_blocks = !has_bias ? 0 : call.shape.shared_bias ? 1 : call.shape.actions;
+  LaunchKernel("end of the step",
+               call.rules.adam ? FinishStepKernel<true> : FinishStepKernel<false>,
+               {.grid = static_cast<unsigned>(bias_blocks + blocks),
+                .block = kThreads,
+                .shared_bytes = sizeof(float) * call.shape.members,
+                .stream = stream},
+               call, bias_blocks);
 }
 
 void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream) {
   BeginStepKernel<<<1, 1, 0, stream>>>(rules, state);
   CheckCuda(cudaGetLastError(), "constants of the step");
-}
-
-void LaunchOptimizer(const OptimizerRules& rules, StepKind kind, const StoredGradient& stored,
-                     const ParameterStep& parameters, const StepState* state, cudaStream_t stream) {
-  constexpr int kMostBlocks = 528;
-  std::size_t size = 0;
-  for (const GradientRange& range : stored.ranges) size = std::max(size, range.end - range.begin);
-  const int blocks = std::clamp(Pieces(size, kThreads), 1, kMostBlocks);
-  const auto kernel = rules.adam ? OptimizerKernel<true> : OptimizerKernel<false>;
-  kernel<<<blocks, kThreads, 0, stream>>>(rules, kind, stored, parameters, state);
-  CheckCuda(cudaGetLastError(), "optimiser");
-}
-
-void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
-                         const HeadGradient& gradient, const ParameterStep& weights,
-                         const StepState* state, const HeadTablePointers& tables,
-                         cudaStream_t stream) {
-  int multiprocessors = 0;  // results do not depend on it
-  CheckCuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
-            "cudaDeviceGetAttribute");
-  const int items = shape.actions * shape.hidden;
-  const int blocks = std::min(multiprocessors, Pieces(items, kHeadThreads / kWarpSize));
-  const std::size_t bytes = (sizeof(std::uint64_t) + sizeof(int)) * gradient.batch +
-                            sizeof(float) * (items / blocks + 1) * shape.members;
-  const auto kernel = rules.adam ? HeadOptimizerKernel<true> : HeadOptimizerKernel<false>;
-  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(bytes)),
-            "shared memory of the optimiser");
-  kernel<<<blocks, kHeadThreads, bytes, stream>>>(rules, kind, shape, gradient, weights, state,
-                                                  tables);
-  CheckCuda(cudaGetLastError(), "optimiser of the head");
 }
 
 }  // namespace uper

@@ -58,25 +58,17 @@ enum class StepKind {
   kPlain,  // after it
 };
 
-// Parts of the parameters whose gradient lies in memory: all but the head's weights.
+// A part of the parameters.
 struct GradientRange {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
-inline constexpr int kGradientRanges = 2;
-struct StoredGradient {
-  const float* gradient = nullptr;  // of all parameters
-  GradientRange ranges[kGradientRanges];
-};
-
-inline constexpr int kSquareBlocks = 132;
-// squares [kSquareBlocks]: sums over parts of the stored gradient.
-void LaunchSquares(const StoredGradient& stored, double* squares, cudaStream_t stream);
 
 // The constants of the next step that do not depend on the gradient.
 void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream);
 
-// Loss and norm from their parts, and with them whether and how the step is taken.
+// Loss and norm from their parts, with them whether and how the step is taken, and the step on the
+// parameters whose gradient lies in memory.
 struct FinishStep {
   OptimizerRules rules;
   const double* squares = nullptr;  // [square_count]
@@ -85,12 +77,18 @@ struct FinishStep {
   int member_count = 0;
   StepState* state = nullptr;
   StepState* report = nullptr;  // a copy for the host
+
+  const float* gradient = nullptr;  // of all parameters
+  ParameterStep parameters;
+  GradientRange plain;  // not stepped yet
+  GradientRange ahead;  // stepped ahead: once more if the gradient was clipped
+  // The head's bias, with its averages; if tables.mean_bias is not null.
+  HeadShape shape;
+  std::size_t bias = 0;  // its first entry
+  HeadTablePointers tables;
 };
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream);
 
-// One step on the parameters with a stored gradient.
-void LaunchOptimizer(const OptimizerRules& rules, StepKind kind, const StoredGradient& stored,
-                     const ParameterStep& parameters, const StepState* state, cudaStream_t stream);
 // One step on the head's weights, whose gradient is formed in registers; the averages of the
 // weights follow on the way. `weights` starts at the head's weights. Leaves half of each
 // multiprocessor free for what runs beside it.

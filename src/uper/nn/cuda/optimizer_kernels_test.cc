@@ -25,23 +25,28 @@ void StepOnCpu(const AnyOptimizer& optimizer, std::int64_t step, double scale,
   }
 }
 
-// Sums the squares and finishes a step whose loss is that of `members`.
-StepState Finish(const OptimizerRules& rules, const StoredGradient& stored,
-                 const std::vector<MemberFindings>& members, DeviceBuffer<StepState>& state) {
-  DeviceBuffer<double> squares(kSquareBlocks);
+double Squares(const std::vector<float>& g) {
+  double squares = 0;
+  for (const float x : g) squares += double{x} * double{x};
+  return squares;
+}
+
+// Finishes a step whose loss is that of `members`.
+StepState Finish(FinishStep call, double squares, const std::vector<MemberFindings>& members,
+                 DeviceBuffer<StepState>& state) {
+  const DeviceBuffer<double> parts = OnGpu(std::vector<double>(300, squares / 300));
   PinnedBuffer<StepState> report(1);
   const DeviceBuffer<MemberFindings> findings = OnGpu(members);
-  LaunchBeginStep(rules, state.data(), nullptr);
-  LaunchSquares(stored, squares.data(), nullptr);
-  LaunchFinishStep({.rules = rules,
-                    .squares = squares.data(),
-                    .square_count = kSquareBlocks,
-                    .members = findings.data(),
-                    .member_count = static_cast<int>(members.size()),
-                    .state = state.data(),
-                    .report = report.data()},
-                   nullptr);
+  LaunchBeginStep(call.rules, state.data(), nullptr);
+  call.squares = parts.data();
+  call.square_count = static_cast<int>(parts.size());
+  call.members = findings.data();
+  call.member_count = static_cast<int>(members.size());
+  call.state = state.data();
+  call.report = report.data();
+  LaunchFinishStep(call, nullptr);
   const StepState found = FromGpu(state)[0];
+  EXPECT_EQ(report[0].updates, found.updates);
   EXPECT_EQ(report[0].gradient_norm, found.gradient_norm);
   EXPECT_EQ(report[0].finite, found.finite);
   return found;
@@ -51,7 +56,7 @@ class OptimizerKernelsTest : public GpuTest {};
 
 TEST_F(OptimizerKernelsTest, StepsAsOnTheCpuAndLeavesTheRestAlone) {
   constexpr std::size_t kSize = 100003;
-  const GradientRange hole{5000, 5003};
+  const GradientRange range{5, 90001};
   for (const AnyOptimizer& optimizer : Optimizers()) {
     for (const double max_norm : {0.0, 10.0}) {
       std::vector<float> p = RandomFloats(kSize, "p"), m(kSize), v(kSize);
@@ -61,23 +66,26 @@ TEST_F(OptimizerKernelsTest, StepsAsOnTheCpuAndLeavesTheRestAlone) {
       for (int step = 1; step <= 3; ++step) {
         std::vector<float> g = RandomFloats(kSize, std::to_string(step) + " g");
         const DeviceBuffer<float> gpu_g = OnGpu(g);
-        for (std::size_t i = hole.begin; i < hole.end; ++i) g[i] = 0;
-        double squares = 0;
-        for (const float x : g) squares += double{x} * double{x};
-        const double norm = std::sqrt(squares);
-        const StoredGradient stored{.gradient = gpu_g.data(),
-                                    .ranges = {{0, hole.begin}, {hole.end, kSize}}};
-        const StepState found = Finish(rules, stored, {{.share = 0.5}, {.share = 0.25}}, state);
+        for (std::size_t i = 0; i < kSize; ++i) {
+          if (i < range.begin || i >= range.end) g[i] = 0;
+        }
+        const double norm = std::sqrt(Squares(g));
+        const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
+        const StepState found = Finish({.rules = rules,
+                                        .gradient = gpu_g.data(),
+                                        .parameters = {block, block},
+                                        .plain = range},
+                                       Squares(g), {{.share = 0.5}, {.share = 0.25}}, state);
         EXPECT_EQ(found.updates, step);
         EXPECT_EQ(found.loss, 0.75);
         EXPECT_NEAR(found.gradient_norm, norm, 1e-12 * norm);
-        const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
-        LaunchOptimizer(rules, StepKind::kPlain, stored, {block, block}, state.data(), nullptr);
         StepOnCpu(optimizer, step, max_norm > 0 ? ClipScale(norm, max_norm) : 1,
                   {.parameters = p, .gradient = g, .m = m, .v = v});
       }
       const std::vector<float> first = RandomFloats(kSize, "p");
-      for (std::size_t i = hole.begin; i < hole.end; ++i) p[i] = first[i];
+      for (std::size_t i = 0; i < kSize; ++i) {
+        if (i < range.begin || i >= range.end) p[i] = first[i];
+      }
       EXPECT_LT(RelativeError(FromGpu(gpu_p), p), 2e-7);
       EXPECT_LT(RelativeError(FromGpu(gpu_m), m), 2e-7);
       EXPECT_LT(RelativeError(FromGpu(gpu_v), v), 2e-7);
@@ -89,41 +97,74 @@ TEST_F(OptimizerKernelsTest, WhatIsNotFiniteChangesNothing) {
   const std::vector<float> p = RandomFloats(100, "p");
   DeviceBuffer<float> gpu_p = OnGpu(p), m(100), v(100);
   const DeviceBuffer<float> g = OnGpu(RandomFloats(100, "g"));
-  const StoredGradient stored{.gradient = g.data(), .ranges = {{0, 100}, {100, 100}}};
-  const OptimizerRules rules = RulesOf(AdamOptions{}, 0);
   DeviceBuffer<StepState> state(1);
-  const StepState found = Finish(rules, stored, {{.share = std::nan("")}}, state);
+  const ParameterBlock block{gpu_p.data(), m.data(), v.data()};
+  const StepState found = Finish({.rules = RulesOf(AdamOptions{}, 0),
+                                  .gradient = g.data(),
+                                  .parameters = {block, block},
+                                  .plain = {0, 50},
+                                  .ahead = {50, 100}},
+                                 1, {{.share = std::nan("")}}, state);
   EXPECT_EQ(found.finite, 0);
   EXPECT_EQ(found.updates, 0);
-  const ParameterBlock block{gpu_p.data(), m.data(), v.data()};
-  for (const StepKind kind : {StepKind::kPlain, StepKind::kAgain}) {
-    LaunchOptimizer(rules, kind, stored, {block, block}, state.data(), nullptr);
-  }
   EXPECT_TRUE(SameBits(FromGpu(gpu_p), p));
 }
 
-TEST_F(OptimizerKernelsTest, ASecondStepReplacesTheFirstOnlyIfTheGradientWasClipped) {
+TEST_F(OptimizerKernelsTest, WhatWasSteppedAheadIsSteppedAgainOnlyIfTheGradientWasClipped) {
   constexpr std::size_t kSize = 1000;
-  const std::vector<float> p = RandomFloats(kSize, "p");
-  const DeviceBuffer<float> g = OnGpu(RandomFloats(kSize, "g"));
-  const StoredGradient stored{.gradient = g.data(), .ranges = {{0, kSize}, {}}};
+  const std::vector<float> p = RandomFloats(kSize, "p"), gradient = RandomFloats(kSize, "g");
+  const DeviceBuffer<float> g = OnGpu(gradient);
   for (const double max_norm : {1e6, 1e-2}) {
-    const OptimizerRules rules = RulesOf(AdamOptions{}, max_norm);
-    const auto step = [&](std::initializer_list<StepKind> kinds) {
-      DeviceBuffer<float> from = OnGpu(p), zeros(kSize), to(kSize), m(kSize), v(kSize);
-      DeviceBuffer<StepState> state(1);
-      Finish(rules, stored, {}, state);
-      for (const StepKind kind : kinds) {
-        LaunchOptimizer(
-            rules, kind, stored,
-            {{from.data(), zeros.data(), zeros.data()}, {to.data(), m.data(), v.data()}},
-            state.data(), nullptr);
+    DeviceBuffer<float> from = OnGpu(p), zeros(kSize), to = Poisoned(kSize), m(kSize), v(kSize);
+    DeviceBuffer<StepState> state(1);
+    Finish(
+        {.rules = RulesOf(AdamOptions{}, max_norm),
+         .gradient = g.data(),
+         .parameters = {{from.data(), zeros.data(), zeros.data()}, {to.data(), m.data(), v.data()}},
+         .plain = {0, 10},
+         .ahead = {10, kSize}},
+        Squares(gradient), {}, state);
+    const std::vector<float> found = FromGpu(to);
+    for (std::size_t i = 0; i < kSize; ++i)
+      EXPECT_EQ(std::isnan(found[i]), i >= 10 && max_norm > 1);
+  }
+}
+
+TEST_F(OptimizerKernelsTest, TheBiasAndItsAverages) {
+  for (const bool shared : {false, true}) {
+    const HeadShape s{
+        .actions = 3, .members = 10, .hidden = 1, .outputs = 7, .shared_bias = shared};
+    const std::size_t first = 4, size = shared ? 1 : 210;
+    std::vector<float> p = RandomFloats(first + size, "p"), m(first + size), v(first + size);
+    const std::vector<float> g = RandomFloats(first + size, "g");
+    const DeviceBuffer<float> gpu_g = OnGpu(g);
+    DeviceBuffer<float> gpu_p = OnGpu(p), gpu_m(p.size()), gpu_v(p.size());
+    DeviceBuffer<float> member_bias = Poisoned(30), mean_bias = Poisoned(3);
+    DeviceBuffer<StepState> state(1);
+    const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
+    Finish({.rules = RulesOf(AdamOptions{}, 0),
+            .gradient = gpu_g.data(),
+            .parameters = {block, block},
+            .plain = {0, first},
+            .shape = s,
+            .bias = first,
+            .tables = {.member_bias = member_bias.data(), .mean_bias = mean_bias.data()}},
+           Squares(g), {}, state);
+    StepOnCpu(AdamOptions{}, 1, 1, {.parameters = p, .gradient = g, .m = m, .v = v});
+    EXPECT_LT(RelativeError(FromGpu(gpu_p), p), 2e-7);
+    std::vector<double> member_means, means(s.actions);
+    for (int k = 0; k < s.members; ++k) {
+      for (int a = 0; a < s.actions; ++a) {
+        double mean = 0;
+        for (int j = 0; j < s.outputs; ++j) {
+          mean += double{p[first + (shared ? 0 : (a * s.members + k) * s.outputs + j)]} / s.outputs;
+        }
+        member_means.push_back(mean);
+        means[a] += mean / s.members;
       }
-      return FromGpu(m);
-    };
-    const std::vector<float> plain = step({StepKind::kPlain});
-    EXPECT_TRUE(SameBits(step({StepKind::kAhead, StepKind::kAgain}), plain));
-    EXPECT_EQ(SameBits(step({StepKind::kAhead}), plain), max_norm > 1);
+    }
+    EXPECT_LT(RelativeError(FromGpu(member_bias), member_means), 1e-6);
+    EXPECT_LT(RelativeError(FromGpu(mean_bias), means), 1e-6);
   }
 }
 
@@ -131,6 +172,10 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
   const HeadShape shapes[] = {
       {.actions = 1, .members = 1, .hidden = 1, .outputs = 1},
       {.actions = 5, .members = 3, .hidden = 19, .outputs = 201},
+      // Those that the copy engine moves.
+      {.actions = 1, .members = 1, .hidden = 8, .outputs = 1},
+      {.actions = 18, .members = 10, .hidden = 64, .outputs = 201},
+      {.actions = 2, .members = 2, .hidden = 16, .outputs = 300, .separate_hidden = true},
       {.actions = 2, .members = 2, .hidden = 9, .outputs = 300, .separate_hidden = true}};
   for (const AnyOptimizer& optimizer : Optimizers()) {
     for (const HeadShape& s : shapes) {
@@ -153,7 +198,7 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
       LaunchHeadWeights(s, gradient, dw.data(), nullptr);
       const OptimizerRules rules = RulesOf(optimizer, 0);
       DeviceBuffer<StepState> state(1);
-      Finish(rules, {.gradient = dw.data(), .ranges = {{0, size}, {size, size}}}, {}, state);
+      Finish({.rules = rules}, 1, {}, state);
       DeviceBuffer<float> member_weights =
           Poisoned(std::size_t{1} * s.members * s.hidden * s.actions);
       DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);

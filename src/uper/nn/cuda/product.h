@@ -49,12 +49,19 @@ enum class Along { kLength, kSide };
 
 enum class ProductFinish { kStore, kBiasRelu, kMask };
 
-// Rows and columns of the tiles, and warps that share a tile's length. All give the same sums but
-// for their order.
-enum class ProductTile { k64x32By4, k64x32By8, k32x32By4, k32x32By8, k32x16By8 };
+// Rows and columns of the tiles. All give the same sums, but for their order between different
+// splits.
+enum class ProductTile { k56x32, k48x32, k40x32, k32x32, k32x16 };
 inline constexpr int kTileCount = 5;
+int TileRows(ProductTile tile);
+int TileColumns(ProductTile tile);
+
+// Steps of the length that are at work at a time: splits are multiples of it.
+inline constexpr int kProductChunk = 64;
 
 inline constexpr int kMaxProducts = 16;
+inline constexpr int kPortableCluster = 8;
+inline constexpr int kMaxCluster = 16;
 
 struct ProductCall {
   Product products[kMaxProducts];
@@ -69,15 +76,21 @@ struct ProductCall {
   ProductFinish finish = ProductFinish::kStore;
   // C gets one more row: the sum over k of B[k, n], the gradient of a bias. a_along kSide only.
   bool sums_row = false;
-  ProductTile tile = ProductTile::k32x32By8;
-  // The length is cut into so many parts, computed at the same time and added in order.
+  ProductTile tile = ProductTile::k32x32;
+  // The length is cut into so many parts, whose sums are added in order, and `cluster` blocks work
+  // on them at the same time. Only `splits` decides the order of additions.
   int splits = 1;
-  float* workspace = nullptr;  // WorkspaceSize() floats if splits > 1
+  int cluster = 1;
+  // If not null: [ProductBlocks()], the sums over the squared results of each block.
+  double* squares = nullptr;
   Follow follow = Follow::kAfter;
 };
 
-// Floats that a call with these splits needs.
-std::size_t WorkspaceSize(const ProductCall& call);
+// Whether there are kernels: k32x32 is for all kinds of products.
+bool SuitsTile(const ProductCall& call, ProductTile tile);
+
+// Blocks of a call.
+int ProductBlocks(const ProductCall& call);
 
 // Enqueues the products on the stream.
 void LaunchProducts(const ProductCall& call, cudaStream_t stream);

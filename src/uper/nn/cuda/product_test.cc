@@ -1,6 +1,7 @@
 #include "uper/nn/cuda/product.h"
 
 #include <cmath>
+#include <utility>
 
 #include "uper/nn/cuda/test_support.h"
 #include "uper/nn/test_data.h"
@@ -13,7 +14,7 @@ struct Case {
   Along a_along, b_along;
   bool vectors;
   ProductTile tile;
-  int splits;
+  int splits, cluster;
   ProductFinish finish;
   bool sums_row = false;
 };
@@ -29,8 +30,9 @@ std::vector<int> JumpingOffsets(int count, int step) {
 void Check(const Case& c, bool tables) {
   SCOPED_TRACE(testing::Message() << c.rows << "x" << c.columns << "x" << c.length << " along "
                                   << int(c.a_along) << int(c.b_along) << " vectors " << c.vectors
-                                  << " tile " << int(c.tile) << " splits " << c.splits << " finish "
-                                  << int(c.finish) << " tables " << tables);
+                                  << " tile " << int(c.tile) << " splits " << c.splits << "/"
+                                  << c.cluster << " finish " << int(c.finish) << " tables "
+                                  << tables);
   const bool a_rows_far = c.a_along == Along::kLength;
   const bool b_columns_far = c.b_along == Along::kLength;
   // The index that is not along memory may jump.
@@ -57,6 +59,7 @@ void Check(const Case& c, bool tables) {
   call.vectors = c.vectors;
   call.tile = c.tile;
   call.splits = c.splits;
+  call.cluster = c.cluster;
   call.finish = c.finish;
   call.sums_row = c.sums_row;
   std::vector<std::vector<float>> a, b, bias, mask;
@@ -88,9 +91,12 @@ void Check(const Case& c, bool tables) {
     p.c = results.emplace_back(Poisoned(std::size_t{1} * all_rows * c.columns)).data();
     p.c_rows = {nullptr, c.columns};
   }
-  DeviceBuffer<float> workspace = Poisoned(WorkspaceSize(call));
-  call.workspace = workspace.data();
+  if (!SuitsTile(call, call.tile)) return;
+  DeviceBuffer<double> squares(ProductBlocks(call));
+  call.squares = squares.data();
   LaunchProducts(call, nullptr);
+  double found_squares = 0, expected_squares = 0;
+  for (const double part : FromGpu(squares)) found_squares += part;
   for (int i = 0; i < call.count; ++i) {
     std::vector<double> expected;
     for (int m = 0; m < all_rows; ++m) {
@@ -102,26 +108,28 @@ void Check(const Case& c, bool tables) {
         if (c.finish == ProductFinish::kBiasRelu) sum = std::max(0.0, sum + double{bias[i][n]});
         if (c.finish == ProductFinish::kMask && !(mask[i][m * c.columns + n] > 0)) sum = 0;
         expected.push_back(sum);
+        expected_squares += sum * sum;
       }
     }
     EXPECT_LT(RelativeError(FromGpu(results[i]), expected), 3e-6);
   }
+  EXPECT_NEAR(found_squares, expected_squares, 1e-5 * expected_squares);
 }
 
 class ProductTest : public GpuTest {};
 
 TEST_F(ProductTest, OddShapesOneElementAtATime) {
   for (const bool tables : {false, true}) {
-    Check({1, 1, 1, Along::kLength, Along::kSide, false, ProductTile::k32x32By8, 1,
+    Check({1, 1, 1, Along::kLength, Along::kSide, false, ProductTile::k32x32, 1, 1,
            ProductFinish::kBiasRelu},
           tables);
-    Check({33, 31, 67, Along::kLength, Along::kSide, false, ProductTile::k32x32By8, 1,
+    Check({33, 31, 67, Along::kLength, Along::kSide, false, ProductTile::k32x32, 1, 1,
            ProductFinish::kBiasRelu},
           tables);
-    Check({35, 45, 99, Along::kLength, Along::kLength, false, ProductTile::k32x32By8, 2,
+    Check({35, 45, 99, Along::kLength, Along::kLength, false, ProductTile::k32x32, 2, 2,
            ProductFinish::kMask},
           tables);
-    Check({37, 5, 131, Along::kSide, Along::kSide, false, ProductTile::k32x32By8, 3,
+    Check({37, 5, 131, Along::kSide, Along::kSide, false, ProductTile::k32x32, 3, 1,
            ProductFinish::kStore, true},
           tables);
   }
@@ -131,15 +139,15 @@ TEST_F(ProductTest, VectorsAndTiles) {
   for (int i = 0; i < kTileCount; ++i) {
     const auto tile = static_cast<ProductTile>(i);
     for (const bool tables : {false, true}) {
-      for (const int splits : {1, 3}) {
-        Check({100, 36, 260, Along::kLength, Along::kSide, true, tile, splits,
+      for (const auto& [splits, cluster] : {std::pair(1, 1), {3, 3}, {4, 2}, {16, 16}}) {
+        Check({100, 36, 260, Along::kLength, Along::kSide, true, tile, splits, cluster,
                ProductFinish::kBiasRelu},
               tables);
-        Check({100, 36, 260, Along::kLength, Along::kLength, true, tile, splits,
+        Check({100, 36, 260, Along::kLength, Along::kLength, true, tile, splits, cluster,
                ProductFinish::kMask},
               tables);
-        Check({100, 36, 261, Along::kSide, Along::kSide, true, tile, splits, ProductFinish::kStore,
-               true},
+        Check({100, 36, 261, Along::kSide, Along::kSide, true, tile, splits, cluster,
+               ProductFinish::kStore, true},
               tables);
       }
     }
@@ -147,7 +155,7 @@ TEST_F(ProductTest, VectorsAndTiles) {
 }
 
 TEST_F(ProductTest, MoreSplitsThanChunksAndNoLength) {
-  Check({4, 4, 8, Along::kLength, Along::kSide, true, ProductTile::k32x32By8, 5,
+  Check({4, 4, 8, Along::kLength, Along::kSide, true, ProductTile::k32x32, 5, 5,
          ProductFinish::kStore},
         false);
   ProductCall call;

@@ -44,7 +44,7 @@ struct SampleCall {
   float* d_out = nullptr;
   MemberFindings* members = nullptr;  // [batch, member]
 };
-void LaunchSamples(const SampleCall& call, cudaStream_t stream);
+void LaunchSamples(const SampleCall& call, cudaStream_t stream, Follow follow = Follow::kAfter);
 
 struct StatisticsCall {
   // Of the same samples.

@@ -4,34 +4,13 @@
 #include <string>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/pixel_convolution.h"
+#include "uper/nn/cuda/product_plan.h"
 
 namespace uper {
 namespace {
 
-constexpr int kChunk = 32;          // product.cu's
-constexpr int kWantedBlocks = 264;  // fills a large GPU twice; a constant, so that sums do not
-                                    // depend on the GPU
-constexpr int kLeastChunks = 2;     // of one split
-constexpr int kMostSplits = 64;
-
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
-
-int TileRows(ProductTile tile) {
-  return tile == ProductTile::k64x32By4 || tile == ProductTile::k64x32By8 ? 64 : 32;
-}
-int TileColumns(ProductTile tile) { return tile == ProductTile::k32x16By8 ? 16 : 32; }
-
-int TilesOf(const ProductCall& call) {
-  const Product& p = call.products[0];
-  return Pieces(p.rows, TileRows(call.tile)) * Pieces(p.columns, TileColumns(call.tile)) *
-         call.count;
-}
-
-int SplitsFor(const ProductCall& call) {
-  const int chunks = Pieces(call.products[0].length, kChunk);
-  const int wanted = kWantedBlocks / std::max(1, TilesOf(call));
-  return std::clamp(std::min(wanted, chunks / kLeastChunks), 1, kMostSplits);
-}
 
 bool Fours(std::initializer_list<std::size_t> numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](std::size_t n) { return n % 4 == 0; });
@@ -47,29 +26,13 @@ Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Optio
     : options_(options), input_(spec.input) {
   AddLayers(spec, layout);
   AddPixelTables();
-  std::size_t workspace = 0;
-  for (const Layer& layer : layers_) {
-    // Every pass of Forward() may be as large as max_batch; splits are those of tuned_batch.
-    ProductCall call = ForwardCall(layer, options.tuned_batch);
-    call.products[0].rows = options.max_batch * layer.positions();
-    call.count = options.max_passes;
-    workspace = std::max(workspace, WorkspaceSize(call));
-  }
-  workspace_ = DeviceBuffer<float>(workspace);
   if (!options.backward) return;
-  std::size_t input_workspace = 0;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     d_outputs_.emplace_back(std::size_t{1} * options.max_batch * layer.d_size());
     classes_.push_back(i > 0 && layer.convolution ? ClassesOf(layer, layers_[i - 1])
                                                   : std::vector<InputClass>());
-    for (const ProductCall& call : i > 0 ? InputCalls(i, {}) : std::vector<ProductCall>()) {
-      input_workspace = std::max(input_workspace, WorkspaceSize(call));
-    }
-    weight_workspaces_.emplace_back(std::size_t{kMostSplits} * (layer.taps() + 1) *
-                                    (layer.convolution ? layer.out.channels : 0));
   }
-  input_workspace_ = DeviceBuffer<float>(input_workspace);
 }
 
 void Torso::AddLayers(const NetworkSpec& spec, const ParameterLayout& layout) {
@@ -142,6 +105,8 @@ void Torso::AddTables(Layer& layer) const {
 // Four pixels of a plane's row are read at once.
 void Torso::AddPixelTables() {
   const Layer& layer = layers_[0];
+  has_pixel_convolution_ =
+      layer.convolution && layer.w % 4 == 0 && SuitsPixelConvolution(input_, layer.spec);
   if (!layer.convolution || input_.type != InputType::kUint8 ||
       input_.layout != InputLayout::kPlanes ||
       !Fours({std::size_t(layer.spec.kernel), std::size_t(layer.spec.stride),
@@ -246,13 +211,27 @@ ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
   call.vectors = Fours({window_row, step, line, std::size_t(p.length), std::size_t(p.columns),
                         layer.w, std::size_t(layer.in.size())});
   call.finish = ProductFinish::kBiasRelu;
-  call.tile = ProductTile::k32x32By8;
-  call.splits = SplitsFor(call);
   return call;
 }
 
+void Torso::ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream) const {
+  const Layer& layer = layers_[0];
+  UPER_CHECK(passes.size() <= PixelConvolution::kMaxPasses, "more passes than one call has");
+  PixelConvolution call{.in = layer.in,
+                        .out = layer.out,
+                        .scale = input_.scale,
+                        .count = count,
+                        .passes = static_cast<int>(passes.size())};
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    call.list[i] = {.pixels = static_cast<const std::uint8_t*>(passes[i].pixels),
+                    .w = passes[i].parameters + layer.w,
+                    .bias = passes[i].parameters + layer.b,
+                    .out = passes[i].activations->layers[0].data()};
+  }
+  LaunchPixelConvolution(call, stream);
+}
+
 void Torso::UsePixels(ProductCall& call) const {
-  call.bytes = call.vectors = true;
   for (int i = 0; i < call.count; ++i) {
     Product& p = call.products[i];
     p.a_scale = input_.scale;
@@ -270,12 +249,20 @@ const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
 void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream) {
   UPER_CHECK(static_cast<int>(passes.size()) <= options_.max_passes && count <= options_.max_batch,
              "more passes or observations than there is memory for");
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
+  std::size_t first = 0;
+  if (has_pixel_convolution_) {
+    ForwardPixels(passes, count, stream);
+    first = 1;
+  }
+  for (std::size_t i = first; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     ProductCall call = ForwardCall(layer, options_.tuned_batch);
+    if (i == 0 && reads_pixels()) call.bytes = call.vectors = true;
+    call.count = options_.max_passes;
+    std::fill_n(call.products + 1, call.count - 1, call.products[0]);
+    Plan(call);
     call.count = static_cast<int>(passes.size());
     call.products[0].rows = count * layer.positions();
-    call.workspace = workspace_.data();
     for (std::size_t pass = 0; pass < passes.size(); ++pass) {
       Product& p = call.products[pass];
       p = call.products[0];
@@ -285,30 +272,46 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
       p.bias = passes[pass].parameters + layer.b;
       p.c = passes[pass].activations->layers[i].data();
     }
-    if (i == 0 && reads_pixels()) UsePixels(call);
+    if (call.bytes) UsePixels(call);
+    PlanBlocks(call);
     call.follow = i > 0 ? Follow::kOverlap : Follow::kAfter;
     LaunchProducts(call, stream);
   }
 }
 
-void Torso::Backward(const Pass& pass, float* gradient, const Branches& branches) {
-  const auto fork = [&] {
-    CheckCuda(cudaEventRecord(branches.fork, branches.main), "cudaEventRecord");
-    CheckCuda(cudaStreamWaitEvent(branches.side, branches.fork), "cudaStreamWaitEvent");
+int Torso::SquareCount() {
+  int count = 0;
+  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
+    count += ProductBlocks(WeightsCall(i, {}, nullptr));
+  }
+  return count;
+}
+
+void Torso::Backward(const Pass& pass, float* gradient, double* squares, const Branches& branches) {
+  const auto weights = [&](std::size_t layer, cudaStream_t stream) {
+    ProductCall call = WeightsCall(layer, pass, gradient);
+    call.squares = squares;
+    squares += ProductBlocks(call);
+    LaunchProducts(call, stream);
   };
-  for (std::size_t i = layers_.size(); i-- > 0;) {
-    // For the last weights nothing else is left for the main stream.
-    const cudaStream_t stream = i > 0 ? branches.side : branches.main;
-    if (i > 0) fork();
-    LaunchProducts(WeightsCall(i, pass, gradient), stream);
-    if (branches.weights_enqueued) branches.weights_enqueued(i, stream);
-    if (i == 0) break;
+  const std::size_t hidden = layers_.size() - 1;
+  branches.hidden_weights(InputOf(hidden, pass));
+  if (hidden == 0) return;
+  for (std::size_t i = hidden; i > 0; --i) {
+    if (i < hidden) {
+      CheckCuda(cudaEventRecord(branches.fork, branches.main), "cudaEventRecord");
+      CheckCuda(cudaStreamWaitEvent(branches.side, branches.fork), "cudaStreamWaitEvent");
+      weights(i, branches.side);
+    }
     for (ProductCall& call : InputCalls(i, pass)) {
       call.follow = Follow::kOverlap;
       LaunchProducts(call, branches.main);
     }
   }
-  if (layers_.size() == 1) return;
+  // For the last weights nothing else is left for the main stream.
+  CheckCuda(cudaStreamWaitEvent(branches.main, branches.observations_ready), "cudaStreamWaitEvent");
+  weights(0, branches.main);
+  if (hidden == 1) return;  // nothing on the side
   CheckCuda(cudaEventRecord(branches.join, branches.side), "cudaEventRecord");
   CheckCuda(cudaStreamWaitEvent(branches.main, branches.join), "cudaStreamWaitEvent");
 }
@@ -333,10 +336,8 @@ ProductCall Torso::WeightsCall(std::size_t index, const Pass& pass, float* gradi
   p.c_rows.stride = p.columns;
   call.a_along = Along::kSide;
   call.vectors = forward.vectors;
-  call.tile = ProductTile::k32x32By4;
   call.sums_row = true;
-  call.splits = layer.convolution ? SplitsFor(call) : 1;
-  call.workspace = weight_workspaces_[index].data();
+  Plan(call);
   return call;
 }
 
@@ -369,9 +370,7 @@ std::vector<ProductCall> Torso::InputCalls(std::size_t index, const Pass& pass) 
     call.b_along = Along::kLength;
     call.vectors = Fours({std::size_t(layer.out.channels), layer.w});
     call.finish = ProductFinish::kMask;
-    call.tile = ProductTile::k32x32By4;
-    call.splits = std::min(SplitsFor(call), 3);
-    call.workspace = input_workspace_.data();
+    Plan(call);
     calls.push_back(call);
   }
   return calls;
@@ -400,9 +399,7 @@ ProductCall Torso::DenseInputCall(std::size_t index, const Pass& pass) {
   call.b_along = Along::kLength;
   call.vectors = Fours({std::size_t(p.length), layer.w});
   call.finish = ProductFinish::kMask;
-  call.tile = ProductTile::k32x32By4;
-  call.splits = std::min(SplitsFor(call), 4);
-  call.workspace = input_workspace_.data();
+  Plan(call);
   return call;
 }
 

@@ -53,14 +53,18 @@ class Torso {
     cudaStream_t side = nullptr;
     cudaEvent_t fork = nullptr;  // reused
     cudaEvent_t join = nullptr;
-    // Called when the gradient of a layer's weights has been enqueued on a stream.
-    std::function<void(std::size_t layer, cudaStream_t stream)> weights_enqueued;
+    cudaEvent_t observations_ready = nullptr;  // Pass::observations are there
+    // Called with the hidden layer's inputs [batch, input] when the main stream has d_hidden(): the
+    // gradient of its weights is the caller's.
+    std::function<void(const float* inputs)> hidden_weights;
   };
-  // gradient of weights and biases of all layers, from d_hidden() (already through the hidden
-  // layer's ReLU) of a pass with max_batch observations. The side stream has been joined when the
-  // main one goes on.
-  void Backward(const Pass& pass, float* gradient, const Branches& branches);
-  std::size_t layers() const { return layers_.size(); }
+  // gradient of weights and biases of all layers but the hidden one, from d_hidden() (already
+  // through the hidden layer's ReLU) of a pass with max_batch observations. squares
+  // [SquareCount()]: sums over parts of the squared gradient. The side stream has been joined when
+  // the main one goes on.
+  void Backward(const Pass& pass, float* gradient, double* squares, const Branches& branches);
+  int SquareCount();
+  int hidden_inputs() const { return layers_.back().taps(); }
   // Forward() reads Pass::pixels and never looks at Pass::observations. (Backward() does.)
   bool reads_pixels() const { return pixel_taps_.size() > 0; }
   // [batch, hidden_total]: where the head leaves the hidden layer's gradient.
@@ -109,6 +113,7 @@ class Torso {
   void AddPixelTables();
   ProductCall ForwardCall(const Layer& layer, int batch) const;
   void UsePixels(ProductCall& call) const;
+  void ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream) const;
   ProductCall WeightsCall(std::size_t layer, const Pass& pass, float* gradient);
   // The gradient by a layer's input, through the ReLU before it.
   std::vector<ProductCall> InputCalls(std::size_t layer, const Pass& pass);
@@ -121,10 +126,9 @@ class Torso {
   // The first layer's tables for pixels in planes: [batch, position], [tap] in (channel, row,
   // column) order, and that order in the weights. Empty if the pictures do not suit.
   DeviceBuffer<int> pixel_windows_, pixel_taps_, pixel_weights_;
+  bool has_pixel_convolution_ = false;  // there is a kernel of its own for the first layer
   std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first
   std::vector<DeviceBuffer<float>> d_outputs_;    // [layer]: [batch, d_size]
-  DeviceBuffer<float> workspace_, input_workspace_;
-  std::vector<DeviceBuffer<float>> weight_workspaces_;  // [layer]: they run at the same time
 };
 
 }  // namespace uper

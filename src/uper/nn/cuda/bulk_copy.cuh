@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace uper {
+
+// Copies between global and shared memory by the copy engine of a multiprocessor: one thread asks
+// for many bytes. Addresses and sizes are multiples of 16 bytes.
+
+__device__ inline unsigned SharedAddress(const void* shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+
+// Counts the bytes that arrive. A phase ends when all that were expected are there; phases are
+// numbered from 0.
+class ArrivalBarrier {
+ public:
+  // By one thread; then FenceArrivals() and a barrier of the block.
+  __device__ void Initialize() {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(SharedAddress(&state_)) : "memory");
+  }
+  __device__ void Expect(unsigned bytes) {
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(SharedAddress(&state_)),
+        "r"(bytes)
+        : "memory");
+  }
+  __device__ void Wait(int phase) const {
+    unsigned done = 0;
+    while (done == 0) {
+      asm volatile(
+          "{\n"
+          ".reg .pred done;\n"
+          "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+          "selp.u32 %0, 1, 0, done;\n"
+          "}\n"
+          : "=r"(done)
+          : "r"(SharedAddress(&state_)), "r"(static_cast<unsigned>(phase & 1))
+          : "memory");
+    }
+  }
+  __device__ std::uint64_t* state() { return &state_; }
+
+ private:
+  std::uint64_t state_;
+};
+
+__device__ inline void FenceArrivals() { asm volatile("fence.mbarrier_init.release.cluster;"); }
+
+__device__ inline void StartLoad(void* shared, const void* global, unsigned bytes,
+                                 ArrivalBarrier& barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(SharedAddress(shared)),
+      "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(SharedAddress(barrier.state()))
+      : "memory");
+}
+
+// What this thread wrote to shared memory is seen by stores that start after the next barrier of
+// the block.
+__device__ inline void FenceStores() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ inline void StartStore(void* global, const void* shared, unsigned bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
+                   __cvta_generic_to_global(global)),
+               "r"(SharedAddress(shared)), "r"(bytes)
+               : "memory");
+}
+// Stores belong to groups.
+__device__ inline void EndStoreGroup() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// Until all groups of this thread but the last kLeft have read their shared memory.
+template <int kLeft>
+__device__ void AwaitStores() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kLeft) : "memory");
+}
+
+}  // namespace uper

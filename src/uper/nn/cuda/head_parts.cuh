@@ -1,0 +1,68 @@
+#pragma once
+
+#include "uper/nn/cuda/head_kernels.h"
+#include "uper/nn/cuda/reductions.cuh"
+
+namespace uper {
+
+// What the kernels of the head share.
+
+inline constexpr int kHeadThreads = 256;
+inline constexpr int kHeadWarps = kHeadThreads / kWarpSize;
+inline constexpr int kSamples = 8;  // of one action that a thread works on at a time
+
+__device__ inline std::ptrdiff_t BlockAt(const HeadShape& s, int action, int member) {
+  return (static_cast<std::ptrdiff_t>(action) * s.members + member) * s.hidden * s.outputs;
+}
+
+__device__ inline int MemberUnits(const HeadShape& s, int member) {
+  return s.separate_hidden ? member * s.hidden : 0;
+}
+
+__device__ inline float BiasAt(const HeadShape& s, const float* bias, int action, int member,
+                               int m) {
+  return __ldg(bias + (s.shared_bias ? 0 : (action * s.members + member) * s.outputs + m));
+}
+
+__device__ inline bool Learns(const std::uint64_t* masks, int b, int member) {
+  return (__ldg(reinterpret_cast<const unsigned long long*>(masks) + b) >> member & 1) != 0;
+}
+
+// list: the samples that `belongs` accepts, ascending; returns how many. The first warp works.
+template <typename Belongs>
+__device__ int ListSamples(int batch, int* list, int* count, const Belongs& belongs) {
+  if (threadIdx.x < kWarpSize) {
+    int found = 0;
+    for (int first = 0; first < batch; first += kWarpSize) {
+      const int b = first + static_cast<int>(threadIdx.x);
+      const bool mine = b < batch && belongs(b);
+      const unsigned votes = __ballot_sync(kAllLanes, mine);
+      if (mine) list[found + __popc(votes & ((1U << threadIdx.x) - 1))] = b;
+      found += __popc(votes);
+    }
+    if (threadIdx.x == 0) *count = found;
+  }
+  __syncthreads();
+  return *count;
+}
+
+// A lane has every 32nd of a block's outputs: 201 fit.
+inline constexpr int kLaneOutputs = 7;
+inline constexpr int kTileOutputs = kLaneOutputs * kWarpSize;
+// Rows of weights that a warp fetches at a time: enough to keep memory busy.
+inline constexpr int kFetch = 4;
+
+// Weights of one lane: rows at `stride`, outputs first, first + 32, ...; beyond the end 0.
+__device__ inline void FetchRows(const float* rows, std::ptrdiff_t stride, int count, int first,
+                                 int outputs, float (&w)[kFetch][kLaneOutputs]) {
+#pragma unroll
+  for (int row = 0; row < kFetch; ++row) {
+#pragma unroll
+    for (int j = 0; j < kLaneOutputs; ++j) {
+      const int output = first + j * kWarpSize;
+      w[row][j] = row < count && output < outputs ? __ldg(rows + row * stride + output) : 0.0F;
+    }
+  }
+}
+
+}  // namespace uper

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "uper/nn/network_spec.h"
+
+namespace uper {
+
+// The first convolution of the Atari network, on pixels as they come: 4 planes of bytes, 32 filters
+// of 8 x 8 at stride 4, ReLU. A block keeps its pixels and all weights in shared memory, so that it
+// does nothing but multiply.
+
+struct PixelConvolution {
+  static constexpr int kMaxPasses = 3;
+  struct Pass {
+    const std::uint8_t* pixels = nullptr;  // [count, channel, height, width]
+    const float* w = nullptr;              // [kernel row, kernel column, channel, filter]
+    const float* bias = nullptr;           // [filter]
+    float* out = nullptr;                  // [count, row, column, filter]
+  };
+
+  PictureShape in, out;
+  float scale = 1;  // of a pixel
+  int count = 1;
+  int passes = 1;
+  Pass list[kMaxPasses];
+};
+
+// Whether LaunchPixelConvolution() can do this layer. Weights must be 16-byte aligned.
+bool SuitsPixelConvolution(const InputSpec& input, const ConvolutionSpec& layer);
+
+void LaunchPixelConvolution(const PixelConvolution& call, cudaStream_t stream);
+
+}  // namespace uper

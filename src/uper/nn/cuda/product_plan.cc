@@ -1,0 +1,87 @@
+#include "uper/nn/cuda/product_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace uper {
+namespace {
+
+// The model: 132 multiprocessors that hold two blocks each; cycles.
+constexpr int kMultiprocessors = 132;
+constexpr int kResident = 2;
+constexpr double kBlockCycles = 3000;     // start, first data and results of a block
+constexpr double kSplitCycles = 800;      // to add up a split's warps
+constexpr double kClusterCycles = 800;    // to add up the blocks of a cluster
+constexpr double kChunkCycles = 200;      // beside the arithmetic of a chunk
+constexpr double kCyclesPerResult = 0.5;  // and chunk, at full speed
+constexpr double kAlone = 1.3;            // a block alone on a multiprocessor does not reach it
+constexpr double kLargeCluster = 1.1;     // clusters of more than 8 blocks are hard to place
+
+int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
+
+int TilesOf(const ProductCall& call, ProductTile tile) {
+  int tiles = 0;
+  for (int i = 0; i < call.count; ++i) {
+    const Product& p = call.products[i];
+    tiles += Pieces(p.rows, TileRows(tile)) * Pieces(p.columns, TileColumns(tile));
+  }
+  return tiles;
+}
+
+int ChunksOf(const ProductCall& call) {
+  int length = 1;
+  for (int i = 0; i < call.count; ++i) length = std::max(length, call.products[i].length);
+  return Pieces(length, kProductChunk);
+}
+
+double CyclesOf(const ProductCall& call, ProductTile tile, int splits, int cluster) {
+  const int blocks = TilesOf(call, tile) * cluster;
+  const int per_multiprocessor = Pieces(blocks, kMultiprocessors);
+  const int block_splits = splits / cluster;
+  const double arithmetic = kCyclesPerResult * TileRows(tile) * TileColumns(tile) *
+                            (per_multiprocessor > 1 ? per_multiprocessor : kAlone);
+  const double chunks = Pieces(ChunksOf(call), splits) * block_splits;
+  const double fixed =
+      kBlockCycles + kSplitCycles * (block_splits - 1) + (cluster > 1 ? kClusterCycles : 0.0);
+  const double cycles =
+      Pieces(per_multiprocessor, kResident) * fixed + chunks * (arithmetic + kChunkCycles);
+  return cluster > kPortableCluster ? kLargeCluster * cycles : cycles;
+}
+
+}  // namespace
+
+void PlanBlocks(ProductCall& call) {
+  double best = std::numeric_limits<double>::infinity();
+  const int splits = call.splits;
+  const ProductCall given = call;
+  for (int i = 0; i < kTileCount; ++i) {
+    const auto tile = static_cast<ProductTile>(i);
+    if (!SuitsTile(call, tile)) continue;
+    for (int cluster = 1; cluster <= std::min(splits, kMaxCluster); ++cluster) {
+      if (splits % cluster != 0) continue;
+      const double cycles = CyclesOf(given, tile, splits, cluster);
+      if (!(cycles < best)) continue;
+      best = cycles;
+      call.tile = tile;
+      call.cluster = cluster;
+    }
+  }
+}
+
+void Plan(ProductCall& call) {
+  double best = std::numeric_limits<double>::infinity();
+  ProductCall chosen = call;
+  const int most = std::min(ChunksOf(call), kMaxCluster);
+  for (int splits = 1; splits <= most; ++splits) {
+    ProductCall candidate = call;
+    candidate.splits = splits;
+    PlanBlocks(candidate);
+    const double cycles = CyclesOf(call, candidate.tile, splits, candidate.cluster);
+    if (!(cycles < best)) continue;
+    best = cycles;
+    chosen = candidate;
+  }
+  call = chosen;
+}
+
+}  // namespace uper
