@@ -102,6 +102,9 @@ function(uper_add_cuda layer folder)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   target_sources(uper_${layer} PRIVATE ${sources})
+  # Its sums must be the host's, bit for bit.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/${folder}/replay_kernels.cu PROPERTIES
+    COMPILE_OPTIONS -fmad=false)
   target_compile_definitions(uper_${layer} PRIVATE UPER_CUDA)
   target_link_libraries(uper_${layer} PUBLIC CUDA::cudart_static)
   uper_tests(cuda uper_${layer} ${tests})

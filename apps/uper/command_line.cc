@@ -327,6 +327,11 @@ void AddBenchTrain(CLI::App& bench, const StopFlag& stop, Command& chosen) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->capture_default_str();
   AddThreads(command, options->threads);
+  command->add_option("--environments", options->environments, "Environments in step")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--runs", options->runs, "Runs side by side, a thread each")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--device", options->device, "cpu, cuda or auto");
   AddSettings(command, options->assignments, "key=value: any key of the configuration");
   command->add_flag("--json", options->json, kJsonHelp);
   command

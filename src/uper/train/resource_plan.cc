@@ -5,12 +5,16 @@
 
 #include "uper/base/error.h"
 #include "uper/train/checkpoint_store.h"
+#include "uper/train/gpu_memory.h"
 #include "uper/train/make_experience.h"
 
 namespace uper {
 namespace {
 
 constexpr std::uint64_t kProgramBytes = std::uint64_t{24} << 20;  // measured: 15 to 25 MiB
+
+// The driver's context, kernels and graphs.
+constexpr std::uint64_t kGpuProgramBytes = std::uint64_t{600} << 20;
 
 std::uint64_t ParametersOf(const LearnerSpec& learner) {
   return ParameterLayout(learner.network).size();
@@ -62,6 +66,11 @@ std::string MemoryText(const ResourcePlan& plan) {
          Amount(plan.program) + ")";
 }
 
+std::string GpuText(const ResourcePlan& plan) {
+  return Amount(plan.gpu()) + " of the GPU's memory (replay " + Amount(plan.gpu_replay) +
+         ", learner " + Amount(plan.gpu_learner) + ")";
+}
+
 std::string DiskText(const ResourcePlan& plan) {
   return "up to " + Amount(plan.disk()) + " of disk (records before compression " +
          Amount(plan.records) + ", 3 checkpoints of " + Amount(plan.checkpoint + plan.ends) + ")";
@@ -97,10 +106,21 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
   return plan;
 }
 
+void PlanGpu(const RunConfig& config, const EnvironmentSpec& environment,
+             const LearnerSpec& learner, ResourcePlan& plan) {
+  const std::optional<GpuReplaySpec> memory = GpuReplaySpecFrom(config, environment);
+  plan.gpu_replay = memory ? memory->GpuBytes() : 0;
+  plan.gpu_learner = kGpuProgramBytes + 2 * LearnerBytes(learner);  // parameters exist twice
+}
+
 std::string DescribePlan(const ResourcePlan& plan, const AvailableResources& available) {
   std::string text = "needs " + MemoryText(plan);
   if (available.memory > 0) {
     text += "; " + Amount(available.memory) + " are available " + available.memory_source;
+  }
+  if (plan.gpu() > 0) {
+    text += "; " + GpuText(plan);
+    if (available.gpu > 0) text += "; " + Amount(available.gpu) + " are free";
   }
   text += "; " + DiskText(plan);
   if (available.disk > 0) text += "; " + Amount(available.disk) + " are free";
@@ -114,6 +134,13 @@ void CheckPlan(const ResourcePlan& plan, const AvailableResources& available) {
                                            available.memory_source +
                                            "; lower replay.capacity_transitions (now " +
                                            Amount(plan.replay) + ") or free memory");
+  }
+  if (available.gpu > 0 && plan.gpu() > available.gpu) {
+    throw Error(ErrorKind::kResources,
+                "not enough memory on the GPU: the run needs " + GpuText(plan) + ", " +
+                    Amount(available.gpu) +
+                    " are free; lower replay.capacity_transitions, end other programs on the GPU, "
+                    "or use --device cpu");
   }
   if (available.disk > 0 && plan.disk() > available.disk) {
     throw Error(ErrorKind::kResources,

@@ -79,6 +79,22 @@ TEST(ResourcePlanTest, RefusesWithTheNumbers) {
   EXPECT_TRUE(disk.Says("runs/x"));
 }
 
+TEST(ResourcePlanTest, TheGpuHoldsFramesOnceAndParametersTwice) {
+  const RunConfig config = AtariConfig();
+  const LearnerSpec learner = LearnerSpecFrom(config, Atari());
+  ResourcePlan plan = PlanResources(config, Atari(), learner, 4);
+  EXPECT_EQ(plan.gpu(), 0u);
+  PlanGpu(config, Atari(), learner, plan);
+  // 1,016,654 frames; 56 bytes and a priority a transition; 8 x 8/7 bytes of tree.
+  EXPECT_NEAR(static_cast<double>(plan.gpu_replay), 1'016'654 * 7056.0 + 1e6 * (60 + 64.0 / 7),
+              1e6);
+  EXPECT_NEAR(static_cast<double>(plan.gpu_learner), 2.0 * static_cast<double>(plan.learner), 7e8);
+  CheckPlan(plan, {.gpu = plan.gpu()});
+  const Thrown thrown = Catch([&] { CheckPlan(plan, {.gpu = plan.gpu() - 1}); });
+  EXPECT_EQ(thrown.kind, ErrorKind::kResources);
+  EXPECT_TRUE(thrown.Says("of the GPU's memory (replay 6.75 GiB")) << thrown.message;
+}
+
 std::uint64_t ResidentBytes() {
   std::ifstream file("/proc/self/statm");
   std::uint64_t total = 0;
