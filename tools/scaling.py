@@ -4,7 +4,8 @@
     python3 tools/scaling.py measure FOLDER [--program build/uper] [--threads 1,2,4,8,16]
     python tools/scaling.py plot FOLDER
 
-`measure` needs Python alone and writes one CSV file for each; `plot` (matplotlib) draws FOLDER/*.png from them.
+`measure` needs Python alone and writes one CSV file for each; `plot` (matplotlib) draws FOLDER/*.png from them,
+the fastest of three measurements.
 """
 
 import argparse
@@ -18,13 +19,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 AGENT = "qr-ens-uper"
-REPEATS = "2"
+REPEATS = "3"
 TRAIN_FRAMES = "1500"
 
 # What is varied alone, at MinAtar size with all threads; the rest stays as the agent has it.
 SIZES = {
     "batch": [8, 16, 32, 64, 128, 256],
-    "members": [1, 2, 5, 10, 20, 40],
+    "members": [2, 5, 10, 20, 40],
     "quantiles": [11, 26, 51, 101, 201],
     "actions": [2, 4, 6, 9, 18],
 }
@@ -107,12 +108,16 @@ def draw(path, name):
             if only not in (None, series):
                 continue
             mine = [row for row in rows if row["what"] == what and row["series"] == series]
-            x, y, low, high = ([float(row[key]) for row in mine] for key in ("x", "value", "low", "high"))
+            x, low, high = ([float(row[key]) for row in mine] for key in ("x", "low", "high"))
+            y = high if what == "frames_per_second" else low  # others may have held the slower ones up
             axis.plot(x, y, marker="o", markersize=3, label=series)
-            axis.fill_between(x, low, high, alpha=0.2)
-        axis.set(xlabel=TITLES[name], ylabel=LABELS[what], xscale="log", yscale="log")
-        axis.set_xticks(x, [f"{value:g}" for value in x])
+        if name == "threads":
+            perfect = [y[0] * count / x[0] if what == "frames_per_second" else y[0] * x[0] / count for count in x]
+            axis.plot(x, perfect, color="0.6", linestyle=":", label="if all work were shared")
+        axis.set(xlabel=TITLES[name], ylabel=LABELS[what], xscale="linear" if name in SIZES else "log")
+        axis.set_xticks(x, [f"{value:,.0f}" for value in x])
         axis.minorticks_off()
+        axis.set_ylim(bottom=0)
         axis.legend()
     figure.tight_layout()
     figure.savefig(path.with_suffix(".png"))
