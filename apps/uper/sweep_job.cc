@@ -110,12 +110,20 @@ std::vector<std::string> TrainCommand(const SweepFolder& folder, const SweepRun&
   return command;
 }
 
+std::unique_ptr<SweepJob> StartProcessJob(const SweepFolder& folder, const SweepRun& run,
+                                          const std::vector<int>& cpus) {
+  return std::make_unique<ProcessJob>(folder, run, cpus);
+}
+
+std::unique_ptr<SweepJob> StartThreadJob(const SweepFolder& folder, const SweepRun& run,
+                                         const std::vector<int>& cpus) {
+  return std::make_unique<ThreadJob>(folder, run, cpus);
+}
+
 std::unique_ptr<SweepJob> StartSweepJob(const SweepFolder& folder, const SweepRun& run,
                                         const std::vector<int>& cpus) {
-  if (DeviceOf(run.config) == DeviceChoice::kCuda) {
-    return std::make_unique<ThreadJob>(folder, run, cpus);
-  }
-  return std::make_unique<ProcessJob>(folder, run, cpus);
+  const bool gpu = DeviceOf(run.config) == DeviceChoice::kCuda;
+  return gpu ? StartThreadJob(folder, run, cpus) : StartProcessJob(folder, run, cpus);
 }
 
 }  // namespace uper

@@ -24,9 +24,14 @@ class SweepJob {
   virtual void Stop() = 0;
 };
 
-// Starts a run on these processors (empty: on all). A run on the CPU is a process of its own; one
-// on the GPU is a thread of this process, because the GPU gives each process turns of its own but
-// works on what the threads of one process want at the same time.
+// Start a run on these processors (empty: on all), as a process of its own or as a thread of this
+// one. A thread must have ended before the job is destroyed, or is waited for.
+std::unique_ptr<SweepJob> StartProcessJob(const SweepFolder& folder, const SweepRun& run,
+                                          const std::vector<int>& cpus);
+std::unique_ptr<SweepJob> StartThreadJob(const SweepFolder& folder, const SweepRun& run,
+                                         const std::vector<int>& cpus);
+// A process for a run on the CPU, a thread for one on the GPU: the GPU gives each process turns of
+// its own, but works on what the threads of one process want at the same time.
 std::unique_ptr<SweepJob> StartSweepJob(const SweepFolder& folder, const SweepRun& run,
                                         const std::vector<int>& cpus);
 

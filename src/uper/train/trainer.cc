@@ -283,6 +283,8 @@ void Trainer::Log() {
 }
 
 void Trainer::AdvanceSaving() {
+  // Without a checkpoint before the end nothing is written ahead of it.
+  if (config_.checkpoint_every_frames >= config_.frames && !writer_.requested()) return;
   const Stopwatch watch(times_.saving);
   if (const std::optional<SaveReport> report = writer_.Advance()) ReportSave(*report);
 }
