@@ -131,7 +131,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   q_ = PinnedBuffer<float>(batch * actions);
   acting_counts_ = DeviceBuffer<int>(batch);
   shown_counts_ = PinnedBuffer<int>(batch);
-  asked_counts_.resize(batch);
+  seen_counts_.resize(batch);
   SynchronizeGpu("preparing the GPU");  // the zeros are there for all streams
   for (int i = 0; i < 2; ++i) {
     update_graphs_[i] = Graph(main_, [&] {
@@ -513,12 +513,17 @@ void CudaLearner::StageObservations(std::span<const std::byte> observations, int
 // Looks on until the last kernel shows its results: sooner than the end of the graph is known.
 void CudaLearner::AwaitActionValues(int count) {
   if (spec_.loss.head == HeadKind::kCategorical) return main_.Synchronize();
-  constexpr int kLooks = 1 << 14;  // between questions whether something went wrong
+  constexpr int kLooks = 1 << 14;  // between questions whether it has ended, or gone wrong
   for (int b = 0; b < count; ++b) {
-    ++asked_counts_[b];
+    const int before = seen_counts_[b];
     const std::atomic_ref<int> shown(shown_counts_[b]);
-    for (int looks = 1; shown.load(std::memory_order_acquire) != asked_counts_[b]; ++looks) {
-      if (looks % kLooks == 0) main_.Check();
+    for (int looks = 1; (seen_counts_[b] = shown.load(std::memory_order_acquire)) == before;
+         ++looks) {
+      if (looks % kLooks == 0 && main_.IsDone()) {  // then it is shown, now at the latest
+        seen_counts_[b] = shown.load(std::memory_order_acquire);
+        UPER_CHECK(seen_counts_[b] != before, "the GPU ended without showing its results");
+        break;
+      }
     }
   }
 }

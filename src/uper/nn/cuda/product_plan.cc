@@ -9,13 +9,13 @@ namespace {
 // The model: 132 multiprocessors that hold two blocks each; cycles.
 constexpr int kMultiprocessors = 132;
 constexpr int kResident = 2;
-constexpr double kBlockCycles = 3000;     // start, first data and results of a block
-constexpr double kSplitCycles = 800;      // to add up a split's warps
-constexpr double kClusterCycles = 800;    // to add up the blocks of a cluster
-constexpr double kChunkCycles = 200;      // beside the arithmetic of a chunk
-constexpr double kCyclesPerResult = 0.5;  // and chunk, at full speed
-constexpr double kAlone = 1.3;            // a block alone on a multiprocessor does not reach it
-constexpr double kLargeCluster = 1.1;     // clusters of more than 8 blocks are hard to place
+constexpr double kBlockCycles = 3000;         // start, first data and results of a block
+constexpr double kSplitCycles = 800;          // to add up a split's warps
+constexpr double kClusterCycles = 800;        // to add up the blocks of a cluster
+constexpr double kChunkCycles = 200;          // beside the arithmetic of a chunk
+constexpr double kCyclesPerTerm = 1.0 / 128;  // at full speed
+constexpr double kAlone = 1.3;                // a block alone on a multiprocessor does not reach it
+constexpr double kLargeCluster = 1.1;         // clusters of more than 8 blocks are hard to place
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
@@ -31,14 +31,15 @@ int TilesOf(const ProductCall& call, ProductTile tile) {
 int ChunksOf(const ProductCall& call) {
   int length = 1;
   for (int i = 0; i < call.count; ++i) length = std::max(length, call.products[i].length);
-  return Pieces(length, kProductChunk);
+  return Pieces(length, ProductChunk(call.a_along));
 }
 
 double CyclesOf(const ProductCall& call, ProductTile tile, int splits, int cluster) {
   const int blocks = TilesOf(call, tile) * cluster;
   const int per_multiprocessor = Pieces(blocks, kMultiprocessors);
   const int block_splits = splits / cluster;
-  const double arithmetic = kCyclesPerResult * TileRows(tile) * TileColumns(tile) *
+  const double arithmetic = kCyclesPerTerm * ProductChunk(call.a_along) * TileRows(tile) *
+                            TileColumns(tile) *
                             (per_multiprocessor > 1 ? per_multiprocessor : kAlone);
   const double chunks = Pieces(ChunksOf(call), splits) * block_splits;
   const double fixed =
