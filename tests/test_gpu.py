@@ -41,6 +41,50 @@ def test_a_run_moves_between_devices(uper, gpu, tmp_path):
     assert uper("evaluate", tmp_path / "run", "--episodes", 1).returncode == 0
 
 
+def hashes(uper, folder):
+    result = json.loads(uper("inspect", folder, "--json").stdout)
+    return result["parameters_hash"], result["replay_hash"]
+
+
+def test_overlapped_and_resumed_runs_are_the_sequential_one(uper, gpu, tmp_path):
+    if not gpu:
+        pytest.skip("no GPU")
+    for name, more in [("plain", []), ("overlapped", ["--set", "overlap_updates=true"])]:
+        for frames in [450, 900]:  # the second command goes on
+            result = uper("train", "--agent", "qr-ens-uper", *SMALL, "--frames", frames, "--device",
+                          "cuda", *more, "--out", tmp_path / name)
+            assert result.returncode == 0, result.stderr
+    result = train(uper, tmp_path / "whole", 900, "cuda")
+    assert result.returncode == 0, result.stderr
+    assert hashes(uper, tmp_path / "plain") == hashes(uper, tmp_path / "whole")
+    assert hashes(uper, tmp_path / "overlapped") == hashes(uper, tmp_path / "whole")
+
+
+def test_runs_of_a_sweep_share_the_gpu(uper, gpu, tmp_path):
+    if not gpu:
+        pytest.skip("no GPU")
+    plan = tmp_path / "sweep.toml"
+    plan.write_text("""agents = ["qr-ens-uper"]
+environments = ["minatar/breakout"]
+seeds = [1, 2, 3]
+[fixed]
+device = "cuda"
+threads = 1
+frames = 400
+evaluate_every_frames = 0
+replay.minimum_transitions = 100
+""")
+    result = uper("sweep", plan, "--jobs", 3, "--out", tmp_path / "sweep", "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["done"] == 3
+    alone = uper("train", "--agent", "qr-ens-uper", "--env", "minatar/breakout", "--seed", 2, "--device", "cuda",
+                 "--frames", 400, "--set", "threads=1", "--set", "evaluate_every_frames=0", "--set",
+                 "replay.minimum_transitions=100", "--no-plots", "--out", tmp_path / "alone")
+    assert alone.returncode == 0, alone.stderr
+    runs = json.loads(result.stdout)["runs"]
+    assert hashes(uper, runs[1]["folder"]) == hashes(uper, tmp_path / "alone")
+
+
 @pytest.mark.parametrize("agent", ["dqn", "double-dqn", "qr-dqn", "qr-ens-uper", "c51-ens-uper"])
 def test_a_step_is_that_of_the_cpu(uper, gpu, tmp_path, agent):
     if not gpu:

@@ -14,7 +14,7 @@ ALLOWED = {
     "uper/replay": ["uper/core", "uper/base"],
     "uper/envs": ["uper/core", "uper/base"],
     "uper/agents": ["uper/replay", "uper/core", "uper/base"],
-    "uper/nn": ["uper/core", "uper/base"],
+    "uper/nn": ["uper/replay", "uper/core", "uper/base"],
     "uper/train": ["uper/nn", "uper/envs", "uper/replay", "uper/core", "uper/base"],
     "uper/stats": ["uper/base"],
     "experiments": ["uper/agents", "uper/envs", "uper/replay", "uper/stats", "uper/core", "uper/base"],

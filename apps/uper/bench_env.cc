@@ -8,6 +8,7 @@
 #include "apps/uper/commands.h"
 #include "apps/uper/environment_settings.h"
 #include "apps/uper/exit_code.h"
+#include "apps/uper/raw_speed.h"
 #include "uper/base/random.h"
 #include "uper/base/thread_pool.h"
 #include "uper/envs/atari/atari_environment.h"
@@ -245,6 +246,14 @@ int BenchAtari(const BenchEnvOptions& options, const StopFlag& stop) {
 }
 
 }  // namespace
+
+double RawFramesPerSecond(const EnvironmentConfig& environment, double seconds,
+                          const StopFlag& stop) {
+  if (!environment.name.starts_with(kAtari)) return 0;
+  Players players;
+  players.push_back(std::make_unique<RawPlayer>(environment.name, environment.options, 0));
+  return MeasureApart(players, {.steps_per_look = 25, .seconds = seconds}, stop);
+}
 
 int BenchEnv(const BenchEnvOptions& options, const StopFlag& stop) {
   const bool atari = options.env.starts_with(kAtari) &&

@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <latch>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/uper/bench_peers.h"
 #include "apps/uper/bench_timing.h"
 #include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
+#include "apps/uper/raw_speed.h"
 #include "apps/uper/run_setup.h"
 #include "apps/uper/temporary_folder.h"
 #include "uper/base/random.h"
@@ -20,20 +23,33 @@ namespace {
 constexpr std::int64_t kMostWarmUpTransitions = 100;
 
 constexpr std::int64_t kSaves = 5;  // with a filled replay memory
+constexpr double kRawSeconds = 1;   // of the bare emulator
 
 // The agent's own configuration but for: the length, learning from frame 100 on (--set may change
-// that), one log row and one checkpoint at the end (with a filled memory kSaves of them), no
+// that), on Atari exploration at its end, updates beside the environments, one log row and one
+// checkpoint at the end, which is not timed (with a filled memory kSaves of them, which are), no
 // evaluation.
 RunConfig ConfigOf(const BenchTrainOptions& options) {
   const std::int64_t warm_up =
       std::clamp<std::int64_t>(options.frames / 10, 1, kMostWarmUpTransitions);
-  RunConfig config = ResolveConfig(
-      {.flags = {{"--agent", "agent.name", options.agent},
-                 {"--env", "environment.name", options.env},
-                 {"--frames", "frames", std::to_string(options.frames)},
-                 {"bench train", "replay.minimum_transitions", std::to_string(warm_up)},
-                 {"--threads", "threads", std::to_string(options.threads)}},
-       .settings = options.assignments});
+  ConfigInputs inputs{
+      .flags = {{"--agent", "agent.name", options.agent},
+                {"--env", "environment.name", options.env},
+                {"--frames", "frames", std::to_string(options.frames)},
+                {"bench train", "replay.minimum_transitions", std::to_string(warm_up)},
+                {"--threads", "threads", std::to_string(options.threads)}},
+      .settings = options.assignments};
+  if (options.env.starts_with("atari/")) {  // as in most of a run: actions are hardly ever random
+    inputs.flags.push_back({"bench train", "exploration.start_frames", "0"});
+    inputs.flags.push_back({"bench train", "exploration.end_frames", "1"});
+  }
+  if (options.environments > 0) {
+    inputs.flags.push_back(
+        {"--environments", "environments", std::to_string(options.environments)});
+  }
+  if (!options.device.empty()) inputs.flags.push_back({"--device", "device", options.device});
+  RunConfig config = ResolveConfig(inputs);
+  if (DeviceOf(config) == DeviceChoice::kCuda) config.overlap_updates = true;
   config.checkpoint_every_frames = options.replay_transitions > 0
                                        ? std::max<std::int64_t>(1, config.frames / kSaves)
                                        : config.frames;
@@ -46,7 +62,7 @@ RunConfig ConfigOf(const BenchTrainOptions& options) {
 struct TrainTimes {
   std::int64_t frames = 0;
   std::int64_t updates = 0;
-  double seconds = 0;  // from the first frame until the run is saved
+  double seconds = 0;  // without the last save
   TimeShares spent;
   SaveTimes saves;
   double final_save_seconds = 0;
@@ -57,6 +73,12 @@ struct TrainTimes {
 
   double FramesPerSecond() const { return static_cast<double>(frames) / seconds; }
   double UpdatesPerSecond() const { return static_cast<double>(updates) / seconds; }
+};
+
+// Also when an exception leaves its scope: the others must not wait forever.
+struct ArriveAtEnd {
+  std::latch& latch;
+  ~ArriveAtEnd() { latch.count_down(); }
 };
 
 TrainerCallbacks WarningsOnly() {
@@ -104,30 +126,57 @@ void PrepareFilledRun(RunConfig config, std::int64_t transitions, const RunFolde
   times.first_save_seconds = trainer.final_save_seconds();
 }
 
+// All runs begin together, once everything is prepared.
 TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_transitions,
-                     const StopFlag& stop) {
+                     std::latch& prepared, const StopFlag& stop) {
   const TemporaryFolder temporary;
   const RunFolder folder(temporary.path());
-  ThreadPool pool(threads);
   TrainTimes times;
-  if (replay_transitions > 0) {
-    PrepareFilledRun(config, replay_transitions, folder, pool, times, stop);
+  std::optional<ThreadPool> pool;
+  std::optional<Trainer> trainer;
+  {
+    const ArriveAtEnd arrive{prepared};
+    pool.emplace(threads);
+    if (replay_transitions > 0) {
+      PrepareFilledRun(config, replay_transitions, folder, *pool, times, stop);
+    }
+    TrainerParts parts = PartsOf(config, *pool);
+    const auto construction = std::chrono::steady_clock::now();
+    trainer.emplace(config, folder, std::move(parts), WarningsOnly());
+    times.restore_seconds = SecondsSince(construction);
   }
-  TrainerParts parts = PartsOf(config, pool);
-  const auto construction = std::chrono::steady_clock::now();
-  Trainer trainer(config, folder, std::move(parts), WarningsOnly());
-  times.restore_seconds = SecondsSince(construction);
-  const std::int64_t frames_before = trainer.frames();
-  const std::int64_t updates_before = trainer.updates();
+  prepared.wait();
+  const std::int64_t frames_before = trainer->frames();
+  const std::int64_t updates_before = trainer->updates();
   const auto start = std::chrono::steady_clock::now();
-  if (!trainer.Run(stop)) throw Error(ErrorKind::kInterrupted, "interrupted");
-  times.seconds = SecondsSince(start);
-  times.frames = trainer.frames() - frames_before;
-  times.updates = trainer.updates() - updates_before;
-  times.spent = trainer.time_shares();
-  times.saves = trainer.save_times();
-  times.final_save_seconds = trainer.final_save_seconds();
+  if (!trainer->Run(stop)) throw Error(ErrorKind::kInterrupted, "interrupted");
+  times.final_save_seconds = trainer->final_save_seconds();
+  times.seconds = SecondsSince(start) - times.final_save_seconds;
+  times.frames = trainer->frames() - frames_before;
+  times.updates = trainer->updates() - updates_before;
+  times.spent = trainer->time_shares();
+  times.spent.saving -= times.final_save_seconds;
+  times.saves = trainer->save_times();
   return times;
+}
+
+// Of several runs: frames and updates in sum, the time of the slowest.
+TrainTimes TrainSideBySide(const RunConfig& config, const BenchTrainOptions& options, int threads,
+                           const StopFlag& stop) {
+  std::vector<TrainTimes> times(options.runs);
+  std::latch prepared(options.runs);
+  ParallelFor(options.runs, times.size(), stop, [&](std::size_t i) {
+    RunConfig own = config;
+    own.seed += static_cast<std::int64_t>(i);
+    times[i] = TrainOnce(own, threads, options.replay_transitions, prepared, stop);
+  });
+  TrainTimes all = times[0];
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    all.frames += times[i].frames;
+    all.updates += times[i].updates;
+    all.seconds = std::max(all.seconds, times[i].seconds);
+  }
+  return all;
 }
 
 // benchmarks/train_peers.py knows plain DQN with MinAtar's network.
@@ -173,7 +222,8 @@ nlohmann::ordered_json PeersJson(const RunConfig& config, int threads, const Tra
   return list;
 }
 
-nlohmann::ordered_json Describe(const RunConfig& config, int threads, const TrainTimes& times) {
+nlohmann::ordered_json Describe(const RunConfig& config, int runs, int threads,
+                                const TrainTimes& times) {
   const TimeShares& spent = times.spent;
   const double named =
       spent.acting + spent.environment + spent.sampling + spent.learning + spent.saving;
@@ -183,6 +233,9 @@ nlohmann::ordered_json Describe(const RunConfig& config, int threads, const Trai
           {"updates", times.updates},
           {"batch", config.replay.batch_size},
           {"threads", threads},
+          {"environments", config.environments},
+          {"runs", runs},
+          {"device", ChoiceName(DeviceOf(config))},
           {"instruction_set", SimdTargetName()},
           {"frames_per_second", times.FramesPerSecond()},
           {"updates_per_second", times.UpdatesPerSecond()},
@@ -214,17 +267,23 @@ nlohmann::ordered_json DescribeSaves(std::int64_t transitions, const TrainTimes&
 
 void PrintText(const nlohmann::ordered_json& json) {
   const auto number = [&](const char* key) { return json.at(key).get<double>(); };
-  fmt::print("{} on {}: {} frames, {} updates of batch {}, {} threads, {}\n",
-             json.at("agent").get<std::string>(), json.at("env").get<std::string>(),
-             number("frames"), number("updates"), number("batch"), number("threads"),
-             json.at("instruction_set").get<std::string>());
+  fmt::print(
+      "{} on {}: {} frames, {} updates of batch {}, {} runs of {} environments, {} threads each, "
+      "{}, {}; no evaluation, no checkpoints\n",
+      json.at("agent").get<std::string>(), json.at("env").get<std::string>(), number("frames"),
+      number("updates"), number("batch"), number("runs"), number("environments"), number("threads"),
+      json.at("device").get<std::string>(), json.at("instruction_set").get<std::string>());
   fmt::print("{:.0f} frames a second, {:.0f} updates a second\n", number("frames_per_second"),
              number("updates_per_second"));
+  if (json.contains("raw_frames_per_second")) {
+    fmt::print("the bare emulator on one core: {:.0f} frames a second; {:.1f} % of it\n",
+               number("raw_frames_per_second"), 100 * number("share_of_raw"));
+  }
   fmt::print("share of the time:");
   for (const char* part : {"acting", "environment", "sampling", "learning", "saving", "other"}) {
     fmt::print(" {} {:.1f} %", part, 100 * number((std::string(part) + "_share").c_str()));
   }
-  fmt::print("\nsaving everything once: {:.3f} seconds\n", number("save_seconds"));
+  fmt::print("\nsaving everything once, not counted: {:.3f} seconds\n", number("save_seconds"));
   if (json.contains("saving")) {
     const auto save = [&](const char* key) { return json.at("saving").at(key).get<double>(); };
     fmt::print(
@@ -246,14 +305,19 @@ void PrintText(const nlohmann::ordered_json& json) {
 
 int BenchTrain(const BenchTrainOptions& options, const StopFlag& stop) {
   const RunConfig config = ConfigOf(options);
-  const int threads = ThreadsOf(config);
+  const int threads = options.runs > 1 ? 1 : ThreadsOf(config);
   if (options.replay_transitions > config.replay.capacity_transitions) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--replay-transitions {} is above replay.capacity_transitions {}",
                             options.replay_transitions, config.replay.capacity_transitions));
   }
-  const TrainTimes times = TrainOnce(config, threads, options.replay_transitions, stop);
-  nlohmann::ordered_json json = Describe(config, threads, times);
+  const double raw = RawFramesPerSecond(config.environment, kRawSeconds, stop);
+  const TrainTimes times = TrainSideBySide(config, options, threads, stop);
+  nlohmann::ordered_json json = Describe(config, options.runs, threads, times);
+  if (raw > 0) {
+    json["raw_frames_per_second"] = raw;
+    json["share_of_raw"] = times.FramesPerSecond() / raw;
+  }
   if (options.replay_transitions > 0) {
     json["saving"] = DescribeSaves(options.replay_transitions, times);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct TrainOptions {
   std::vector<std::string> command;              // as typed, for run.json
   bool plots = true;                             // draw the curves when the run has ended
   bool json = false;
+  std::FILE* log = nullptr;  // takes all that is printed; null: standard output and error
 };
 int Train(const TrainOptions& options, const StopFlag& stop);
 
@@ -133,6 +135,9 @@ struct BenchLearnerOptions {
   int threads = 0;  // 0: all cores
   int repeats = 7;
   std::string device = "cpu";
+  bool peers = true;   // also time PyTorch
+  bool parts = false;  // where the time goes, instead
+  std::vector<std::string> assignments;
   bool json = false;
 };
 int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop);
@@ -154,6 +159,9 @@ struct BenchTrainOptions {
   std::int64_t frames = 20'000;
   std::int64_t replay_transitions = 0;  // in memory before; saving is measured then
   int threads = 0;
+  int environments = 0;  // 0: as configured
+  int runs = 1;          // side by side in this process, each with the next seed
+  std::string device;    // "": as configured
   std::vector<std::string> assignments;
   bool json = false;
 };

@@ -8,6 +8,7 @@
 #include "uper/nn/cpu/cpu_learner.h"
 #include "uper/nn/gpu.h"
 #include "uper/train/checkpoint_store.h"
+#include "uper/train/gpu_memory.h"
 #include "uper/train/make_experience.h"
 #include "uper/train/make_learner.h"
 #include "uper/train/resolve_config.h"
@@ -48,9 +49,18 @@ std::unique_ptr<Learner> LearnerOf(const RunConfig& config, ThreadPool& pool) {
 TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool) try {
   TrainerParts parts;
   parts.make_environment = [config](std::uint64_t index) { return EnvironmentOf(config, index); };
-  parts.learner = LearnerOf(config, pool);
+  const EnvironmentSpec environment = EnvironmentOf(config, 0)->spec();
+  const LearnerSpec learner = LearnerSpecFrom(config, environment);
+  const auto memory = GpuReplaySpecFrom(config, environment);
+  if (DeviceOf(config) == DeviceChoice::kCuda && memory) {
+    std::unique_ptr<GpuLearner> gpu = MakeGpuLearner(learner);
+    parts.gpu_memory = gpu->MakeReplay(*memory);
+    parts.learner = std::move(gpu);
+  } else {
+    parts.learner = LearnerOn(DeviceOf(config), learner, pool);
+  }
   InitializeLearner(config, *parts.learner);
-  parts.experience = MakeExperience(config, EnvironmentOf(config, 0)->spec());
+  parts.experience = MakeExperience(config, environment, parts.gpu_memory && memory->draws);
   parts.environment_threads = ThreadsOf(config);
   return parts;
 } catch (const std::bad_alloc&) {
@@ -61,13 +71,17 @@ TrainerParts PartsOf(const RunConfig& config, ThreadPool& pool) try {
 
 ResourcePlan PlanOf(const RunConfig& config) {
   const EnvironmentSpec spec = EnvironmentOf(config, 0)->spec();
-  return PlanResources(config, spec, LearnerSpecFrom(config, spec), FramesPerStepOf(config));
+  const LearnerSpec learner = LearnerSpecFrom(config, spec);
+  ResourcePlan plan = PlanResources(config, spec, learner, FramesPerStepOf(config));
+  if (DeviceOf(config) == DeviceChoice::kCuda) PlanGpu(config, spec, learner, plan);
+  return plan;
 }
 
 AvailableResources ResourcesFor(const RunFolder& folder) {
   const MemoryInfo memory = ReadMemoryInfo();
   AvailableResources available{
       .memory = static_cast<std::uint64_t>(memory.available_bytes),
+      .gpu = static_cast<std::uint64_t>(FindGpu().free_bytes),
       .memory_source = memory.limit_bytes ? "to its control group" : "on this machine",
       .folder = folder.path().string()};
   std::error_code error;

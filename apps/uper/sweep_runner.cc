@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <thread>
 
 #include "apps/uper/child_process.h"
 #include "apps/uper/exit_code.h"
+#include "uper/nn/gpu.h"
 #include "uper/train/run_lock.h"
 
 namespace uper {
@@ -76,15 +76,6 @@ std::string ResultText(const SweepFolder& folder, const SweepRun& run) {
 
 }  // namespace
 
-std::vector<std::string> TrainCommand(const SweepFolder& folder, const SweepRun& run) {
-  std::vector<std::string> command = {ThisProgram().string(), "train", "--no-plots", "--out",
-                                      folder.run(run).path().string()};
-  for (const SweepSetting& setting : run.settings) {
-    command.insert(command.end(), {"--set", setting.key + "=" + setting.text});
-  }
-  return command;
-}
-
 std::vector<std::vector<int>> CpusOfWorkers(const std::vector<int>& usable, int jobs, int threads) {
   std::vector<std::vector<int>> cpus(static_cast<std::size_t>(jobs));
   const std::size_t each = threads == 0 ? usable.size() : static_cast<std::size_t>(threads);
@@ -103,12 +94,12 @@ SweepRunner::SweepRunner(const SweepFolder& folder, const SweepPlan& plan, Sweep
     if (state[i].status != SweepStatus::kDone) waiting_.push_back(i);
   }
   for (std::vector<int>& cpus : CpusOfWorkers(UsableCpus(), jobs, plan.MostThreads())) {
-    workers_.push_back({.cpus = std::move(cpus)});
+    workers_.push_back({.cpus = std::move(cpus), .job = nullptr});
   }
 }
 
 bool SweepRunner::Run(const StopFlag& stop) {
-  while (!stop && (!waiting_.empty() || Running() > 0)) {
+  while (!stop && !gpu_lost_ && (!waiting_.empty() || Running() > 0)) {
     StartWhatFits();
     CollectEnded();
     ShowStatus(false);
@@ -116,19 +107,24 @@ bool SweepRunner::Run(const StopFlag& stop) {
   }
   if (Running() > 0) {
     Line("told the runs under way to save and stop");
-    TellChildren();
+    StopJobs();
   }
   while (Running() > 0) {
     CollectEnded();
     std::this_thread::sleep_for(kPoll);
   }
   ClearStatus();
+  if (gpu_lost_) {
+    throw Error(ErrorKind::kResources,
+                "the GPU stopped working; what was saved before is intact, run the same command to "
+                "go on from there");
+  }
   return !stop;
 }
 
 void SweepRunner::StartWhatFits() {
   for (Worker& worker : workers_) {
-    if (worker.child == 0 && !StartNext(worker)) return;
+    if (worker.job == nullptr && !StartNext(worker)) return;
   }
 }
 
@@ -145,8 +141,7 @@ bool SweepRunner::StartNext(Worker& worker) {
   ++progress.sessions;
   SaveSweepState(folder_, plan_, state_);
   worker.start = Clock::now();
-  worker.child = StartChild(
-      {.command = TrainCommand(folder_, run), .log = folder_.log(run), .cpus = worker.cpus});
+  worker.job = StartSweepJob(folder_, run, worker.cpus);
   Line(fmt::format("start {}{}", run.name, CpuText(worker.cpus)));
   return true;
 }
@@ -167,8 +162,8 @@ bool SweepRunner::IsHeld(const SweepRun& run) {
 
 void SweepRunner::CollectEnded() {
   for (Worker& worker : workers_) {
-    if (worker.child == 0) continue;
-    if (const std::optional<int> exit_code = ExitStatusIfEnded(worker.child)) {
+    if (worker.job == nullptr) continue;
+    if (const std::optional<int> exit_code = worker.job->ExitCodeIfEnded()) {
       Ended(worker, *exit_code);
     }
   }
@@ -181,7 +176,11 @@ void SweepRunner::Ended(Worker& worker, int exit_code) {
   progress.status = exit_code == kExitDone               ? SweepStatus::kDone
                     : exit_code == kExitInterruptedSaved ? SweepStatus::kInterrupted
                                                          : SweepStatus::kFailed;
-  worker.child = 0;
+  worker.job = nullptr;
+  if (exit_code == kExitResources && run.config.device != DeviceChoice::kCpu) {
+    const GpuInfo gpu = FindGpu();
+    gpu_lost_ = gpu_lost_ || (gpu.built && !gpu.name.empty() && !gpu.usable);
+  }
   SaveSweepState(folder_, plan_, state_);
   const std::chrono::duration<double> seconds = Clock::now() - worker.start;
   if (progress.status == SweepStatus::kDone) {
@@ -195,15 +194,16 @@ void SweepRunner::Ended(Worker& worker, int exit_code) {
   ShowStatus(true);
 }
 
-void SweepRunner::TellChildren() const {
+void SweepRunner::StopJobs() const {
   for (const Worker& worker : workers_) {
-    if (worker.child != 0) kill(worker.child, SIGTERM);
+    if (worker.job != nullptr) worker.job->Stop();
   }
 }
 
 std::size_t SweepRunner::Running() const {
-  return static_cast<std::size_t>(std::count_if(
-      workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.child != 0; }));
+  return static_cast<std::size_t>(
+      std::count_if(workers_.begin(), workers_.end(),
+                    [](const Worker& worker) { return worker.job != nullptr; }));
 }
 
 void SweepRunner::Line(const std::string& text) const {
@@ -227,7 +227,7 @@ void SweepRunner::ShowStatus(bool now) {
   std::string text = fmt::format("{} of {} done, {} failed", count(SweepStatus::kDone),
                                  state_.size(), count(SweepStatus::kFailed));
   for (const Worker& worker : workers_) {
-    if (worker.child == 0) continue;
+    if (worker.job == nullptr) continue;
     const SweepRun& run = plan_.runs[worker.run];
     text += fmt::format("; {} {:.0f} %", run.name,
                         100.0 * static_cast<double>(LoggedFrames(folder_.run(run))) /

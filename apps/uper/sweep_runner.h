@@ -1,34 +1,32 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "apps/uper/sweep_job.h"
 #include "uper/base/parallel.h"
 #include "uper/train/sweep_folder.h"
 #include "uper/train/sweep_plan.h"
 
 namespace uper {
 
-// `uper train` for one run of a sweep: program, then arguments.
-std::vector<std::string> TrainCommand(const SweepFolder& folder, const SweepRun& run);
-
 // The processors of each of `jobs` workers, `threads` apiece (0: all); empty lists when there are
 // not enough for all, which leaves the choice to the system.
 std::vector<std::vector<int>> CpusOfWorkers(const std::vector<int>& usable, int jobs, int threads);
 
-// Runs what is not done of a sweep, `jobs` at a time, each as a process of its own. state.json says
-// at any moment how far it is. Prints to standard error. Not thread-safe.
+// Runs what is not done of a sweep, `jobs` at a time, each as SweepJob says. state.json says at any
+// moment how far it is. When the GPU is lost no further run is started and those under way are told
+// to end. Prints to standard error. Not thread-safe.
 class SweepRunner {
  public:
   // The folder exists and is locked by the caller.
   SweepRunner(const SweepFolder& folder, const SweepPlan& plan, SweepState& state, int jobs);
 
   // Until every run has ended once. False when `stop` ended it before: the runs under way were
-  // told, have saved and ended.
+  // told, have saved and ended. Throws Error(kResources) when the GPU was lost.
   bool Run(const StopFlag& stop);
 
  private:
@@ -36,7 +34,7 @@ class SweepRunner {
 
   struct Worker {
     std::vector<int> cpus;
-    pid_t child = 0;  // 0: idle
+    std::unique_ptr<SweepJob> job;  // null: idle
     std::size_t run = 0;
     Clock::time_point start;
   };
@@ -46,7 +44,7 @@ class SweepRunner {
   bool IsHeld(const SweepRun& run);
   void CollectEnded();
   void Ended(Worker& worker, int exit_code);
-  void TellChildren() const;
+  void StopJobs() const;
   std::size_t Running() const;
   void Line(const std::string& text) const;
   void ShowStatus(bool now);
@@ -59,6 +57,7 @@ class SweepRunner {
   std::vector<Worker> workers_;
   const bool terminal_;
   bool told_held_ = false;
+  bool gpu_lost_ = false;
   Clock::time_point last_status_;
 };
 

@@ -93,7 +93,7 @@ void Finish(const RunFolder& folder, const RunConfig& config, Trainer& trainer, 
   }
 }
 
-void PrintSummary(const RunFolder& folder, bool json) {
+void PrintSummary(const RunFolder& folder, bool json, std::FILE* out) {
   const RunSummary summary = ReadRunSummary(folder.summary());
   if (json) {
     nlohmann::ordered_json result = {{"run", folder.path().string()},
@@ -103,10 +103,10 @@ void PrintSummary(const RunFolder& folder, bool json) {
     result["final_eval_return"] = summary.final_eval_return
                                       ? nlohmann::ordered_json(*summary.final_eval_return)
                                       : nlohmann::ordered_json(nullptr);
-    fmt::print("{}\n", result.dump());
+    fmt::print(out, "{}\n", result.dump());
     return;
   }
-  fmt::print("{}: {} frames, {} updates, final evaluation {}, {:.0f} frames a second\n",
+  fmt::print(out, "{}: {} frames, {} updates, final evaluation {}, {:.0f} frames a second\n",
              folder.path().string(), summary.frames, summary.updates,
              summary.final_eval_return ? fmt::format("{:.2f}", *summary.final_eval_return) : "none",
              summary.frames_per_second);
@@ -115,6 +115,8 @@ void PrintSummary(const RunFolder& folder, bool json) {
 }  // namespace
 
 int Train(const TrainOptions& options, const StopFlag& stop) {
+  std::FILE* const messages = options.log != nullptr ? options.log : stderr;
+  std::FILE* const results = options.log != nullptr ? options.log : stdout;
   RunConfig config = ResolveConfig(InputsFrom(options));
   FillAutomaticKeys(config, FramesPerStepOf(config));
   // What cannot work is found out before anything is written.
@@ -129,15 +131,15 @@ int Train(const TrainOptions& options, const StopFlag& stop) {
   } else {
     const std::optional<RunConfig> continued = Continued(folder, config);
     if (!continued) {
-      fmt::print(stderr, "the run in {} is finished; raise --frames to train on\n",
+      fmt::print(messages, "the run in {} is finished; raise --frames to train on\n",
                  folder.path().string());
-      PrintSummary(folder, options.json);
+      PrintSummary(folder, options.json, results);
       return kExitDone;
     }
     config = *continued;
     CheckPlan(PlanOf(config), ResourcesFor(folder));
   }
-  TrainDisplay display;
+  TrainDisplay display(messages);
   display.Warn("the run " + DescribePlan(PlanOf(config), ResourcesFor(folder)));
   ThreadPool pool(ThreadsOf(config));
   if (config.device == DeviceChoice::kAuto && device == DeviceChoice::kCpu && FindGpu().built) {
@@ -152,7 +154,7 @@ int Train(const TrainOptions& options, const StopFlag& stop) {
     return kExitInterruptedSaved;
   }
   Finish(folder, config, trainer, options.plots, display);
-  PrintSummary(folder, options.json);
+  PrintSummary(folder, options.json, results);
   return kExitDone;
 }
 

@@ -5,16 +5,12 @@
 
 #include <cstdio>
 
+#include "apps/uper/terminal_progress.h"
+
 namespace uper {
 namespace {
 
 constexpr int kBarWidth = 20;
-
-std::string Clocked(double seconds) {
-  const long whole = static_cast<long>(seconds + 0.5);
-  return whole < 3600 ? fmt::format("{}:{:02}", whole / 60, whole % 60)
-                      : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
 
 std::string Number(const MetricsRow::Value& value) {
   return value ? fmt::format("{:.3g}", *value) : "-";
@@ -29,17 +25,17 @@ std::string RowText(const MetricsRow& row) {
 
 }  // namespace
 
-TrainDisplay::TrainDisplay() : terminal_(isatty(STDERR_FILENO) != 0) {}
+TrainDisplay::TrainDisplay(std::FILE* out) : out_(out), terminal_(isatty(fileno(out)) != 0) {}
 
 TrainDisplay::~TrainDisplay() { ClearLine(); }
 
 void TrainDisplay::ClearLine() const {
-  if (terminal_) fmt::print(stderr, "\r\033[K");
+  if (terminal_) fmt::print(out_, "\r\033[K");
 }
 
 void TrainDisplay::Warn(const std::string& message) {
   ClearLine();
-  fmt::print(stderr, "uper: {}\n", message);
+  fmt::print(out_, "uper: {}\n", message);
 }
 
 void TrainDisplay::Show(const TrainingProgress& progress) {
@@ -51,19 +47,19 @@ void TrainDisplay::Show(const TrainingProgress& progress) {
   if (progress.row != nullptr) {
     last_row_ = RowText(*progress.row);
     if (!terminal_) {
-      fmt::print(stderr, "{} frames ({:.0f} %), {:.0f} a second, {}: {}\n", progress.frames,
+      fmt::print(out_, "{} frames ({:.0f} %), {:.0f} a second, {}: {}\n", progress.frames,
                  100 * share, speed, left, last_row_);
     }
   }
   if (progress.evaluating && !terminal_) {
-    fmt::print(stderr, "{} frames: evaluating\n", progress.frames);
+    fmt::print(out_, "{} frames: evaluating\n", progress.frames);
   }
   if (!terminal_) return;
   const int filled = static_cast<int>(kBarWidth * share);
-  fmt::print(stderr, "\r[{:=<{}}{:{}}] {:3.0f} % {:.0f} frames/s {} | {}\033[K", "", filled, "",
+  fmt::print(out_, "\r[{:=<{}}{:{}}] {:3.0f} % {:.0f} frames/s {} | {}\033[K", "", filled, "",
              kBarWidth - filled, 100 * share, speed, progress.evaluating ? "evaluating" : left,
              last_row_);
-  std::fflush(stderr);
+  std::fflush(out_);
 }
 
 }  // namespace uper

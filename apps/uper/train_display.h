@@ -1,16 +1,17 @@
 #pragma once
 
+#include <cstdio>
 #include <string>
 
 #include "uper/train/trainer.h"
 
 namespace uper {
 
-// Shows a training run on standard error: one line that is redrawn on a terminal, with a permanent
-// line for every row of metrics.csv; only the latter when standard error is not a terminal.
+// Shows a training run: one line that is redrawn on a terminal, with a permanent line for every row
+// of metrics.csv; only the latter when `out` is not a terminal.
 class TrainDisplay {
  public:
-  TrainDisplay();
+  explicit TrainDisplay(std::FILE* out);
   ~TrainDisplay();
   TrainDisplay(const TrainDisplay&) = delete;
   TrainDisplay& operator=(const TrainDisplay&) = delete;
@@ -21,6 +22,7 @@ class TrainDisplay {
  private:
   void ClearLine() const;
 
+  std::FILE* const out_;
   const bool terminal_;
   std::string last_row_;  // what the redrawn line repeats of the newest row
 };

@@ -13,8 +13,7 @@ namespace uper {
 namespace {
 
 constexpr int kMaxTasks = 1 << 16;
-// About 30 microseconds: longer than the pauses between the parallel parts of one learner step.
-constexpr int kSpins = 1000;
+constexpr int kAwaitSpins = 1000;  // of the caller, for the last task
 
 #if defined(__x86_64__)
 constexpr unsigned kFlushBits = 0x8040;  // FTZ, DAZ
@@ -66,7 +65,9 @@ ScopedFlushDenormals::ScopedFlushDenormals() : saved_(FloatMode()) {
 
 ScopedFlushDenormals::~ScopedFlushDenormals() { SetFloatMode(saved_); }
 
-ThreadPool::ThreadPool(int threads) : shares_(std::max(threads, 1)) {
+ThreadPool::ThreadPool(const ThreadPoolOptions& options)
+    : shares_(std::max(options.threads, 1)), idle_spins_(options.idle_spins) {
+  const int threads = options.threads;
   UPER_CHECK(threads >= 1, "at least one thread is needed");
   workers_.reserve(threads - 1);
   for (int thread = 1; thread < threads; ++thread) {
@@ -81,16 +82,30 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::Run(int count, Call call, const void* function) {
+void ThreadPool::Run(int count, Call call, const void* function,
+                     const std::function<void()>& beside) {
   UPER_CHECK(count >= 0 && count < kMaxTasks, "too many tasks");
   UPER_CHECK(!busy_.exchange(true, std::memory_order_acquire),
              "a thread pool runs one call at a time, and none from inside a task");
   const Unflag unflag{busy_};
   const ScopedFlushDenormals flush;
-  if (count <= 1 || workers_.empty()) return RunInline(count, call, function);
+  if (count <= 1 || workers_.empty()) {
+    if (beside) beside();
+    return RunInline(count, call, function);
+  }
   Publish(count, call, function);
+  std::exception_ptr beside_failure;
+  try {
+    if (beside) beside();
+  } catch (...) {
+    beside_failure = std::current_exception();
+  }
   Work(JobOf(shares_[0].ticket.load(std::memory_order_relaxed)), /*thread=*/0);
   AwaitCompletion(count);
+  if (beside_failure) {
+    failed_.store(false, std::memory_order_relaxed);
+    std::rethrow_exception(beside_failure);
+  }
   if (failed_.exchange(false, std::memory_order_relaxed)) {
     const std::lock_guard lock(failure_mutex_);
     std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -117,7 +132,7 @@ void ThreadPool::Publish(int count, Call call, const void* function) {
 }
 
 void ThreadPool::AwaitCompletion(int count) {
-  for (int spin = 0; spin < kSpins; ++spin) {
+  for (int spin = 0; spin < kAwaitSpins; ++spin) {
     if (done_.load(std::memory_order_acquire) == count) return;
     Pause();
   }
@@ -190,7 +205,7 @@ void ThreadPool::WorkerLoop(int thread) {
 std::uint32_t ThreadPool::AwaitJob(std::uint32_t seen_job, int thread) {
   while (true) {
     const std::uint32_t signal = signal_.load(std::memory_order_seq_cst);
-    for (int spin = 0; spin < kSpins; ++spin) {
+    for (int spin = 0; spin < idle_spins_; ++spin) {
       const std::uint32_t job = JobOf(shares_[thread].ticket.load(std::memory_order_acquire));
       if (job != seen_job || stop_.load(std::memory_order_relaxed)) return job;
       Pause();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -25,6 +26,13 @@ class ScopedFlushDenormals {
   std::uint64_t saved_;
 };
 
+struct ThreadPoolOptions {
+  int threads = 1;  // the caller counts
+  // How often an idle worker looks for work before it sleeps, some 30 nanoseconds each: longer than
+  // the pauses between the parallel parts of one learner step.
+  int idle_spins = 1000;
+};
+
 // A few threads that run the tasks of one call at a time. Made for calls of some microseconds: a
 // call allocates nothing, idle workers spin briefly and then sleep, and a worker that the system
 // has taken off its core holds nobody up unless it has started a task.
@@ -38,7 +46,8 @@ class ScopedFlushDenormals {
 class ThreadPool {
  public:
   // `threads` counts the caller: threads - 1 workers are started. REQUIRES: threads >= 1.
-  explicit ThreadPool(int threads);
+  explicit ThreadPool(int threads) : ThreadPool(ThreadPoolOptions{.threads = threads}) {}
+  explicit ThreadPool(const ThreadPoolOptions& options);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -60,13 +69,23 @@ class ThreadPool {
         target(index);
       }
     };
-    Run(count, call, &task);
+    Run(count, call, &task, {});
+  }
+  // The same; the caller does `beside` first, while the workers begin. If it throws, the tasks are
+  // finished all the same.
+  template <typename Task>
+  void ParallelTasks(int count, Task&& task, const std::function<void()>& beside) {
+    using Function = std::remove_reference_t<Task>;
+    const auto call = [](const void* function, int index, int) {
+      (*static_cast<Function*>(const_cast<void*>(function)))(index);
+    };
+    Run(count, call, &task, beside);
   }
 
  private:
   using Call = void (*)(const void* function, int index, int thread);
 
-  void Run(int count, Call call, const void* function);
+  void Run(int count, Call call, const void* function, const std::function<void()>& beside);
   void RunInline(int count, Call call, const void* function);
   void Publish(int count, Call call, const void* function);
   void AwaitCompletion(int count);
@@ -87,6 +106,7 @@ class ThreadPool {
     std::atomic<std::uint64_t> ticket{0};
   };
   std::vector<Share> shares_;  // [thread]; its size is constant after construction
+  const int idle_spins_;
 
   // The job, written before the tickets announce it; atomic because a late worker may read them
   // while the next job is written (it then claims nothing and does not use them).

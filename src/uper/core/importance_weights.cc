@@ -1,9 +1,7 @@
 #include "uper/core/importance_weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <limits>
 
 #include "uper/base/check.h"
 
@@ -36,17 +34,13 @@ void ImportanceWeights(std::span<const double> probabilities, double size,
   UPER_CHECK(size >= 1, "the buffer holds at least one item");
   UPER_CHECK(importance_exponent >= 0 && importance_exponent <= 1, "the exponent is in [0, 1]");
   if (probabilities.empty()) return;
-  // (N P_i)^-beta / (N P_unit)^-beta = (P_unit / P_i)^beta: no power can overflow.
   const double unit = UnitProbability(probabilities, size, normalization, smallest_probability);
   UPER_CHECK(unit > 0, "probabilities are positive");
-  const double largest =
-      normalization == WeightNormalization::kNone ? double{std::numeric_limits<float>::max()} : 1.0;
   for (std::size_t i = 0; i < probabilities.size(); ++i) {
     UPER_CHECK(probabilities[i] > 0 && probabilities[i] <= kLargestProbability,
                "probabilities are in (0, 1]");
-    const double weight = std::pow(unit / probabilities[i], importance_exponent);
-    weights[i] =
-        static_cast<float>(std::clamp(weight, double{std::numeric_limits<float>::min()}, largest));
+    weights[i] = RelativeWeight(probabilities[i], unit, importance_exponent,
+                                LargestWeight(normalization));
   }
 }
 

@@ -82,9 +82,99 @@ UPER_HOST_DEVICE inline double RatioEpistemicPowerTotal(double epistemic, double
   return half_power / (1 + (aleatoric + floor) / epistemic) * half_power;
 }
 
+namespace priority_internal {
+
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kLargest = std::numeric_limits<double>::max();
+
+UPER_HOST_DEVICE inline bool Valid(double x) { return x >= 0 && x <= kLargest; }
+
+UPER_HOST_DEVICE inline Priority Limited(double value, const PriorityLimits& limits) {
+  if (!(value == value)) return {.value = kNan};
+  const double positive = value + 0.0;  // adding 0 turns -0 into 0
+  return {.value = limits.cap < positive ? limits.cap : positive, .capped = value > limits.cap};
+}
+
+// A rule that is the input itself.
+UPER_HOST_DEVICE inline Priority FromInput(double input, const PriorityLimits& limits) {
+  return Limited(Valid(input) ? input : kNan, limits);
+}
+
+enum class Ratio { kInfoGain, kEa, kEu, kE2u, kE3u };
+
+UPER_HOST_DEVICE inline double ValueOf(Ratio ratio, double epistemic, double aleatoric,
+                                       double floor) {
+  switch (ratio) {
+    case Ratio::kInfoGain:
+      return InfoGain(epistemic, aleatoric, floor);
+    case Ratio::kEa:
+      return RatioEpistemicAleatoric(epistemic, aleatoric, floor);
+    case Ratio::kEu:
+      return RatioEpistemicPowerTotal(epistemic, aleatoric, 1, floor);
+    case Ratio::kE2u:
+      return RatioEpistemicPowerTotal(epistemic, aleatoric, 2, floor);
+    case Ratio::kE3u:
+      return RatioEpistemicPowerTotal(epistemic, aleatoric, 3, floor);
+  }
+  return kNan;
+}
+
+// A rule of E (or E_delta) and A, which divides by A.
+UPER_HOST_DEVICE inline Priority FromRatio(Ratio ratio, double epistemic, double aleatoric,
+                                           const PriorityLimits& limits) {
+  if (!Valid(epistemic) || !Valid(aleatoric)) return {.value = kNan};
+  Priority priority = Limited(ValueOf(ratio, epistemic, aleatoric, limits.aleatoric_floor), limits);
+  priority.floored = limits.aleatoric_floor >= aleatoric;
+  return priority;
+}
+
+}  // namespace priority_internal
+
 // The priority of one item. If a field that the rule reads is NaN, infinite or negative, the value
 // is NaN, which the replay memory refuses and counts; otherwise it is in [0, limits.cap].
-Priority ComputePriority(PriorityRule rule, const PriorityInputs& inputs,
-                         const PriorityLimits& limits);
+UPER_HOST_DEVICE inline Priority ComputePriority(PriorityRule rule, const PriorityInputs& inputs,
+                                                 const PriorityLimits& limits) {
+  using namespace priority_internal;
+  const Uncertainty& u = inputs.uncertainty;
+  switch (rule) {
+    case PriorityRule::kUniform:
+      return Limited(1, limits);
+    case PriorityRule::kTd:
+      return FromInput(inputs.td_error, limits);
+    case PriorityRule::kCounts:
+      return Limited(Valid(inputs.visits) ? 1 / std::sqrt(1 + inputs.visits) : kNan, limits);
+    case PriorityRule::kOracle:
+      return FromInput(inputs.oracle_distance, limits);
+    case PriorityRule::kTotal:
+      return FromInput(u.total, limits);
+    case PriorityRule::kTotalDelta:
+      return FromInput(u.total_delta, limits);
+    case PriorityRule::kEpistemic:
+      return FromInput(u.epistemic, limits);
+    case PriorityRule::kEpistemicDelta:
+      return FromInput(u.epistemic_delta, limits);
+    case PriorityRule::kInfoGain:
+      return FromRatio(Ratio::kInfoGain, u.epistemic, u.aleatoric, limits);
+    case PriorityRule::kInfoGainDelta:
+      return FromRatio(Ratio::kInfoGain, u.epistemic_delta, u.aleatoric, limits);
+    case PriorityRule::kRatioEa:
+      return FromRatio(Ratio::kEa, u.epistemic, u.aleatoric, limits);
+    case PriorityRule::kRatioEaDelta:
+      return FromRatio(Ratio::kEa, u.epistemic_delta, u.aleatoric, limits);
+    case PriorityRule::kRatioEu:
+      return FromRatio(Ratio::kEu, u.epistemic, u.aleatoric, limits);
+    case PriorityRule::kRatioEuDelta:
+      return FromRatio(Ratio::kEu, u.epistemic_delta, u.aleatoric, limits);
+    case PriorityRule::kRatioE2u:
+      return FromRatio(Ratio::kE2u, u.epistemic, u.aleatoric, limits);
+    case PriorityRule::kRatioE2uDelta:
+      return FromRatio(Ratio::kE2u, u.epistemic_delta, u.aleatoric, limits);
+    case PriorityRule::kRatioE3u:
+      return FromRatio(Ratio::kE3u, u.epistemic, u.aleatoric, limits);
+    case PriorityRule::kRatioE3uDelta:
+      return FromRatio(Ratio::kE3u, u.epistemic_delta, u.aleatoric, limits);
+  }
+  return {.value = kNan};
+}
 
 }  // namespace uper

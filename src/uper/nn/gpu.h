@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "uper/nn/gpu_replay.h"
 #include "uper/nn/learner.h"
 
 namespace uper {
@@ -16,6 +18,7 @@ struct GpuInfo {
   std::string why_not;  // if not usable
   std::string name;     // else
   std::int64_t memory_bytes = 0;
+  std::int64_t free_bytes = 0;
 };
 // Asks the driver. Never throws; works without a GPU, without a driver and without CUDA.
 GpuInfo FindGpu();
@@ -27,6 +30,9 @@ class GpuLearner : public Learner {
  public:
   // One more update from the last batch, which is in the GPU's memory already.
   virtual LearnerOutput UpdateAgain() = 0;
+  // A replay memory beside it, whose updates are this learner's. At most one; it must not outlive
+  // the learner. Throws Error(kResources) when the GPU's memory is too small.
+  virtual std::unique_ptr<GpuReplay> MakeReplay(const GpuReplaySpec& spec) = 0;
 };
 
 // Throws Error(kResources) if FindGpu() finds none or its memory is too small.

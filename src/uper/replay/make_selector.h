@@ -11,6 +11,7 @@ enum class SelectorKind {
   kProportional,  // by priority^exponent
   kRank,          // by rank^-exponent
   kUniform,       // priorities are kept but ignored
+  kRemote,        // draws are made elsewhere; not for configurations
 };
 
 std::unique_ptr<Selector> MakeSelector(SelectorKind kind, std::size_t capacity,

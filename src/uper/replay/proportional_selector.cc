@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 
 #include "uper/base/check.h"
+#include "uper/replay/selection_math.h"
 
 namespace uper {
 namespace {
@@ -21,10 +21,7 @@ ProportionalSelector::ProportionalSelector(std::size_t capacity, const SelectorO
     : Selector(capacity, options), sums_(capacity) {}
 
 double ProportionalSelector::MassOf(float priority) const {
-  if (priority == 0) return 0;
-  if (exponent() == 0) return 1;
-  if (exponent() == 1) return priority;
-  return std::pow(double{priority}, exponent());
+  return PriorityMass(priority, exponent());
 }
 
 void ProportionalSelector::UpdateOne(std::uint32_t slot, float priority) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "uper/base/check.h"
 #include "uper/replay/stored_priority.h"
@@ -102,10 +103,29 @@ UpdateCounts ReplayBuffer::SetPriorities(std::span<const std::uint64_t> ids,
   }
   selector_->SetPriorities(slots_, priorities_);
   counts.updated = slots_.size();
+  Count(counts);
+  return counts;
+}
+
+void ReplayBuffer::Count(const UpdateCounts& counts) {
   counters_.updated += counts.updated;
   counters_.updates_of_evicted += counts.evicted;
   counters_.invalid_updates += counts.invalid;
-  return counts;
+}
+
+void ReplayBuffer::CountRemote(std::size_t drawn, std::size_t massless_draws,
+                               const UpdateCounts& counts) {
+  counters_.drawn += drawn;
+  counters_.massless_draws += massless_draws;
+  Count(counts);
+}
+
+void ReplayBuffer::SetRemotePriorities(std::vector<float> priorities, double largest_priority) {
+  ReplayBufferState state = GetState();
+  UPER_CHECK(priorities.size() == size(), "one priority an item");
+  state.selector.priorities = std::move(priorities);
+  state.largest_priority = largest_priority;
+  SetState(state);
 }
 
 void ReplayBuffer::SetPriorityExponent(double priority_exponent) {

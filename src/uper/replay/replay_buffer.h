@@ -106,6 +106,13 @@ class ReplayBuffer {
   UpdateCounts SetPriorities(std::span<const std::uint64_t> ids,
                              std::span<const double> priorities);
 
+  // For a memory whose draws are made elsewhere (SelectorKind::kRemote): the random numbers that
+  // Sample() would take; what draws and priorities there came to, in numbers; and the raw
+  // priorities there, oldest first, with their largest. REQUIRES: size() priorities, valid ones.
+  void DrawUniforms(std::span<double> uniforms) { selector_->DrawUniforms(stream_, uniforms); }
+  void CountRemote(std::size_t drawn, std::size_t massless_draws, const UpdateCounts& counts);
+  void SetRemotePriorities(std::vector<float> priorities, double largest_priority);
+
   // Re-derives all probabilities from the raw priorities, O(n).
   void SetPriorityExponent(double priority_exponent);
 
@@ -126,6 +133,7 @@ class ReplayBuffer {
  private:
   std::uint64_t Append(float priority);
   void NotePriority(float priority);
+  void Count(const UpdateCounts& counts);
 
   double largest_priority_decay_;
   std::unique_ptr<Selector> selector_;

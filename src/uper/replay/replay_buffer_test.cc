@@ -291,5 +291,31 @@ TEST(ReplayBuffer, CapacityOneKeepsTheNewest) {
   EXPECT_EQ(sample.probabilities, (std::vector<double>{1, 1, 1}));
 }
 
+// A buffer whose draws are made elsewhere ends up as one that draws itself.
+TEST(ReplayBufferRemote, TakesOverWhatWasDoneElsewhere) {
+  ReplayBufferOptions options{.capacity = 5};
+  ReplayBuffer here(options, RandomStream(1, "draws"));
+  options.selector = SelectorKind::kRemote;
+  ReplayBuffer remote(options, RandomStream(1, "draws"));
+  for (int i = 0; i < 7; ++i) {
+    here.Add();
+    remote.Add();
+  }
+  std::vector<std::uint64_t> ids(4);
+  std::vector<double> probabilities(4), uniforms(4);
+  std::vector<float> weights(4);
+  here.Sample({}, {.ids = ids, .probabilities = probabilities, .weights = weights});
+  remote.DrawUniforms(uniforms);
+  const UpdateCounts counts = here.SetPriorities(ids, std::vector<double>{3, -1, 0.5, 2});
+  remote.CountRemote(4, 0, counts);
+  remote.SetRemotePriorities(here.GetState().selector.priorities, here.largest_priority());
+  remote.CheckValid();
+  EXPECT_EQ(remote.GetState().selector.priorities, here.GetState().selector.priorities);
+  EXPECT_EQ(remote.GetState().stream_position, here.GetState().stream_position);
+  EXPECT_EQ(remote.counters(), here.counters());
+  EXPECT_EQ(remote.largest_priority(), here.largest_priority());
+  EXPECT_THROW(remote.Probability(3), Error);
+}
+
 }  // namespace
 }  // namespace uper

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "uper/base/check.h"
+#include "uper/replay/selection_math.h"
 #include "uper/replay/stored_priority.h"
 
 namespace uper {
@@ -78,14 +79,17 @@ void Selector::SetExponent(double priority_exponent) {
 
 std::size_t Selector::Sample(RandomStream& stream, std::span<Draw> draws) {
   uniforms_.resize(draws.size());
-  for (double& uniform : uniforms_) uniform = stream.Uniform();
-  if (options_.stratified) {
-    const double parts = static_cast<double>(draws.size());
-    for (std::size_t j = 0; j < draws.size(); ++j) {
-      uniforms_[j] = std::min((static_cast<double>(j) + uniforms_[j]) / parts, kBelowOne);
-    }
-  }
+  DrawUniforms(stream, uniforms_);
   return SampleAt(uniforms_, draws);
+}
+
+void Selector::DrawUniforms(RandomStream& stream, std::span<double> uniforms) const {
+  for (double& uniform : uniforms) uniform = stream.Uniform();
+  if (!options_.stratified) return;
+  const double parts = static_cast<double>(uniforms.size());
+  for (std::size_t j = 0; j < uniforms.size(); ++j) {
+    uniforms[j] = std::min((static_cast<double>(j) + uniforms[j]) / parts, kBelowOne);
+  }
 }
 
 std::size_t Selector::SampleAt(std::span<const double> uniforms, std::span<Draw> draws) const {
@@ -194,18 +198,15 @@ float Selector::ExchangePriority(std::size_t slot, float priority) {
 }
 
 std::uint32_t Selector::UniformSlot(double fraction) const {
-  const auto index = static_cast<std::size_t>(fraction * static_cast<double>(size_));
-  return static_cast<std::uint32_t>(SlotAt(std::min(index, size_ - 1)));
+  return static_cast<std::uint32_t>(SlotAt(UniformRank(fraction, size_)));
 }
 
 std::size_t Selector::SlotAt(std::size_t age_rank) const {
-  const std::size_t slot = first_slot_ + age_rank;
-  return slot < capacity() ? slot : slot - capacity();
+  return SlotInRing(first_slot_, age_rank, capacity());
 }
 
 double Selector::Mixed(double mass, double total) const {
-  const double mix = options_.uniform_mix;
-  return std::min(1.0, (1 - mix) * (mass / total) + mix / static_cast<double>(size_));
+  return MixedProbability(mass, total, options_.uniform_mix, size_);
 }
 
 bool Selector::IsFilled(std::size_t slot) const {

@@ -72,7 +72,8 @@ class Selector {
   // Draws with replacement, one random number each; stratified if the options say so. Returns how
   // many draws were uniform because nothing had mass. REQUIRES: size() > 0.
   std::size_t Sample(RandomStream& stream, std::span<Draw> draws);
-  // The same with given numbers, each in [0, 1), and no stratification.
+  // The same in two parts: its random numbers, and draws with given ones, each in [0, 1).
+  void DrawUniforms(RandomStream& stream, std::span<double> uniforms) const;
   std::size_t SampleAt(std::span<const double> uniforms, std::span<Draw> draws) const;
 
   // REQUIRES: a filled slot.

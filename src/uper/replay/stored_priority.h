@@ -1,8 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <limits>
 #include <optional>
+
+#include "uper/core/host_device.h"
 
 namespace uper {
 
@@ -17,12 +18,18 @@ inline bool IsStoredPriority(float priority) {
   return priority == 0 || (priority >= kSmallestPriority && priority <= kLargestPriority);
 }
 
-// The gate every priority passes: what is NaN, infinite, negative or beyond float's range gives
-// nothing. A positive priority stays positive however small it is; -0 becomes 0.
+// The gate every priority passes, on the host and on the GPU: false for what is NaN, infinite,
+// negative or beyond float's range. A positive priority stays positive however small it is; -0
+// becomes 0.
+UPER_HOST_DEVICE inline bool StorePriority(double priority, float& stored) {
+  if (!(priority >= 0 && priority <= static_cast<double>(kLargestPriority))) return false;
+  const float rounded = static_cast<float>(priority);
+  stored = priority == 0 ? 0.0F : (rounded < kSmallestPriority ? kSmallestPriority : rounded);
+  return true;
+}
 inline std::optional<float> ToStoredPriority(double priority) {
-  if (!(priority >= 0 && priority <= double{kLargestPriority})) return std::nullopt;
-  if (priority == 0) return 0.0F;
-  return std::max(static_cast<float>(priority), kSmallestPriority);
+  float stored;
+  return StorePriority(priority, stored) ? std::optional(stored) : std::nullopt;
 }
 
 }  // namespace uper

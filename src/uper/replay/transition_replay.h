@@ -62,6 +62,7 @@ class TransitionReplay {
 
   // Ids, priorities, counters.
   const ReplayBuffer& buffer() const { return buffer_; }
+  ReplayBuffer& remote_buffer() { return buffer_; }  // for a memory that is drawn from elsewhere
   const Observations& observations() const { return observations_; }
   const MaskStore& masks() const { return masks_; }
   // For putting observations back piece by piece before SetState: see State::observations.in_place.
@@ -72,9 +73,8 @@ class TransitionReplay {
 
   // Keeps a picture that later transitions name by the returned frame id. May evict the oldest
   // transitions, which used the frame in whose place it goes.
-  std::uint64_t AddFrame(std::span<const std::uint8_t> pixels)
-    requires std::same_as<Observations, FrameStore>
-  {
+  std::uint64_t AddFrame(
+      std::span<const std::uint8_t> pixels) requires std::same_as<Observations, FrameStore> {
     const std::uint64_t frame = observations_.AddFrame(pixels);
     buffer_.EvictBefore(observations_.first_valid_id());
     return frame;

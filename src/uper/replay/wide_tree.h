@@ -3,24 +3,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "uper/base/check.h"
+#include "uper/replay/tree_math.h"
 
 namespace uper {
-
-struct SumReduction {
-  static constexpr double kIdentity = 0;
-  static double Combine(double a, double b) { return a + b; }
-};
-
-struct MinReduction {
-  static constexpr double kIdentity = std::numeric_limits<double>::infinity();
-  static double Combine(double a, double b) { return b < a ? b : a; }
-};
 
 // A complete tree of fan-out 8 over an array of doubles; a node is one cache line that holds its
 // eight children's values. Every value above the leaves is Reduce() of a node below, always in the
@@ -34,24 +24,15 @@ struct MinReduction {
 template <typename Reduction>
 class WideTree {
  public:
-  static constexpr std::size_t kFanOut = 8;
-  static constexpr std::size_t kShift = 3;
+  static constexpr std::size_t kFanOut = kTreeFanOut;
+  static constexpr std::size_t kShift = kTreeShift;
   struct alignas(64) Node {
     std::array<double, kFanOut> value;
   };
 
   // All leaves start as the reduction's identity. REQUIRES: leaves >= 1.
-  explicit WideTree(std::size_t leaves) : leaves_(leaves) {
-    UPER_CHECK(leaves >= 1, "a tree needs at least one leaf");
-    std::size_t nodes = 0;
-    std::size_t values = leaves;
-    do {
-      values = (values + kFanOut - 1) / kFanOut;  // nodes of this level, values of the next
-      level_begin_.push_back(nodes);
-      nodes += values;
-    } while (values > 1);
-    level_begin_.push_back(nodes);
-    nodes_.assign(nodes, Identity());
+  explicit WideTree(std::size_t leaves) : leaves_(leaves), shape_(CheckedShape(leaves)) {
+    nodes_.assign(shape_.nodes(), Identity());
   }
 
   std::size_t size() const { return leaves_; }
@@ -61,7 +42,7 @@ class WideTree {
   void Set(std::size_t i, double value) {
     UPER_DCHECK(i < leaves_, "leaf out of range");
     for (std::size_t level = 0; level < levels(); ++level) {
-      std::array<double, kFanOut>& v = nodes_[level_begin_[level] + (i >> kShift)].value;
+      std::array<double, kFanOut>& v = nodes_[shape_.level_begin[level] + (i >> kShift)].value;
       const std::size_t k = i % kFanOut;
       v[k] = value;
       // Reduce(node), but the changed value stays in a register instead of passing through memory
@@ -92,8 +73,8 @@ class WideTree {
     std::size_t shift = kShift;
     std::size_t level = 0;
     for (; level + 1 < levels() && NodesOf(level) > leaves.size(); ++level, shift += kShift) {
-      const Node* nodes = &nodes_[level_begin_[level]];
-      Node* parents = &nodes_[level_begin_[level + 1]];
+      const Node* nodes = &nodes_[shape_.level_begin[level]];
+      Node* parents = &nodes_[shape_.level_begin[level + 1]];
       for (const std::uint32_t leaf : leaves) {
         const std::size_t n = leaf >> shift;
         parents[n >> kShift].value[n % kFanOut] = Reduce(nodes[n]);
@@ -105,7 +86,7 @@ class WideTree {
   // Brings the lines that Set and SetMany will touch first closer.
   void Prefetch(std::size_t i) const {
     __builtin_prefetch(&nodes_[i >> kShift], 1);
-    if (levels() > 1) __builtin_prefetch(&nodes_[level_begin_[1] + (i >> (2 * kShift))], 1);
+    if (levels() > 1) __builtin_prefetch(&nodes_[shape_.level_begin[1] + (i >> (2 * kShift))], 1);
   }
 
   // Sets leaf i to value(i) for every i and rebuilds everything, O(n).
@@ -120,8 +101,9 @@ class WideTree {
   void CheckValid() const {
     for (std::size_t level = 0; level + 1 < levels(); ++level) {
       for (std::size_t n = 0; n < NodesOf(level); ++n) {
-        const double parent = nodes_[level_begin_[level + 1] + (n >> kShift)].value[n % kFanOut];
-        UPER_CHECK(parent == Reduce(nodes_[level_begin_[level] + n]),
+        const double parent =
+            nodes_[shape_.level_begin[level + 1] + (n >> kShift)].value[n % kFanOut];
+        UPER_CHECK(parent == Reduce(nodes_[shape_.level_begin[level] + n]),
                    "stale inner value at level " + std::to_string(level + 1) + ", node " +
                        std::to_string(n));
       }
@@ -133,17 +115,11 @@ class WideTree {
   }
 
   // For searches from the root: level levels() - 1 is one node, level 0 holds the leaves.
-  std::size_t levels() const { return level_begin_.size() - 1; }
-  const Node* level_nodes(std::size_t level) const { return &nodes_[level_begin_[level]]; }
+  std::size_t levels() const { return shape_.levels; }
+  const Node* level_nodes(std::size_t level) const { return &nodes_[shape_.level_begin[level]]; }
 
   static std::size_t MemoryBytes(std::size_t leaves) {
-    std::size_t nodes = 0;
-    std::size_t values = leaves;
-    do {
-      values = (values + kFanOut - 1) / kFanOut;
-      nodes += values;
-    } while (values > 1);
-    return nodes * sizeof(Node);
+    return TreeShape(leaves).nodes() * sizeof(Node);
   }
 
  private:
@@ -153,24 +129,20 @@ class WideTree {
     return node;
   }
 
-  static double Reduce(const Node& node) {
-    const std::array<double, kFanOut>& v = node.value;
-    const double left = Reduction::Combine(Reduction::Combine(v[0], v[1]),  //
-                                           Reduction::Combine(v[2], v[3]));
-    const double right =
-        Reduction::Combine(Reduction::Combine(v[4], v[5]), Reduction::Combine(v[6], v[7]));
-    return Reduction::Combine(left, right);
+  static TreeShape CheckedShape(std::size_t leaves) {
+    UPER_CHECK(leaves >= 1 && leaves <= 0xFFFFFFFFU, "a tree has 1 to 2^32 - 1 leaves");
+    return TreeShape(leaves);
   }
 
-  std::size_t NodesOf(std::size_t level) const {
-    return level_begin_[level + 1] - level_begin_[level];
-  }
+  static double Reduce(const Node& node) { return ReduceNode<Reduction>(node.value.data()); }
+
+  std::size_t NodesOf(std::size_t level) const { return shape_.NodesOf(level); }
 
   // Recomputes everything above the given level.
   void RecomputeFrom(std::size_t level) {
     for (; level + 1 < levels(); ++level) {
-      const Node* nodes = &nodes_[level_begin_[level]];
-      Node* parents = &nodes_[level_begin_[level + 1]];
+      const Node* nodes = &nodes_[shape_.level_begin[level]];
+      Node* parents = &nodes_[shape_.level_begin[level + 1]];
       const std::size_t count = NodesOf(level);
       for (std::size_t n = 0; n < count; ++n) {
         parents[n >> kShift].value[n % kFanOut] = Reduce(nodes[n]);
@@ -180,8 +152,8 @@ class WideTree {
   }
 
   std::size_t leaves_;
-  std::vector<std::size_t> level_begin_;  // first node of each level, and the end
-  std::vector<Node> nodes_;               // leaves first, the top node last
+  TreeShape shape_;
+  std::vector<Node> nodes_;  // leaves first, the top node last
   double root_ = Reduction::kIdentity;
 };
 

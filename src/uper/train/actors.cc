@@ -10,6 +10,10 @@ namespace {
 
 std::string StateName(std::size_t actor) { return "state/" + std::to_string(actor); }
 
+// Some 200 microseconds, longer than choosing actions takes: threads that sleep between rounds
+// would be woken up late, one after another.
+constexpr int kSpinsBetweenRounds = 6000;
+
 void PlayOne(Actor& actor) {
   actor.was_reset = !actor.in_episode;
   if (actor.was_reset) {
@@ -22,7 +26,8 @@ void PlayOne(Actor& actor) {
 }  // namespace
 
 Actors::Actors(const ActorsOptions& options, const EnvironmentMaker& make)
-    : pool_(std::clamp(options.threads, 1, options.environments)) {
+    : pool_({.threads = std::clamp(options.threads, 1, options.environments),
+             .idle_spins = kSpinsBetweenRounds}) {
   for (int i = 0; i < options.environments; ++i) {
     const auto index = static_cast<std::uint64_t>(i);
     actors_.push_back({.environment = make(index),
@@ -34,15 +39,16 @@ Actors::Actors(const ActorsOptions& options, const EnvironmentMaker& make)
   saved_states_.resize(actors_.size());
 }
 
-void Actors::Play() {
-  pool_.ParallelTasks(static_cast<int>(actors_.size()), [this](int i) { PlayOne(actors_[i]); });
+void Actors::Play(const std::function<void()>& beside) {
+  pool_.ParallelTasks(
+      static_cast<int>(actors_.size()), [this](int i) { PlayOne(actors_[i]); }, beside);
 }
 
 void Actors::StartPlaying() {
   background_.Start([this] { Play(); });
 }
 
-void Actors::ChooseActions(Learner& learner, std::span<const std::byte> current, double epsilon) {
+void Actors::ChooseActions(const std::function<void(std::span<float>)>& values, double epsilon) {
   const std::size_t actions = spec().actions;
   bool any_greedy = false;
   for (std::size_t i = 0; i < actors_.size(); ++i) {
@@ -54,7 +60,7 @@ void Actors::ChooseActions(Learner& learner, std::span<const std::byte> current,
     any_greedy = any_greedy || !random;
   }
   if (!any_greedy) return;
-  learner.ActionValues(current, static_cast<int>(actors_.size()), q_);
+  values(q_);
   for (std::size_t i = 0; i < actors_.size(); ++i) {
     Actor& actor = actors_[i];
     if (!actor.in_episode || greedy_[i] == 0) continue;

@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "uper/base/background_task.h"
 #include "uper/base/random.h"
 #include "uper/base/thread_pool.h"
 #include "uper/envs/environment.h"
-#include "uper/nn/learner.h"
 #include "uper/train/checkpoint_content.h"
 #include "uper/train/checkpoint_reader.h"
 
@@ -52,14 +52,18 @@ class Actors {
 
   // One round. What was played is in was_reset, step and observation; the rest of an actor is left
   // to the caller.
-  void Play();
+  void Play() {
+    Play([] {});
+  }
+  // The same; `beside` is called while other threads, if there are any, play already.
+  void Play(const std::function<void()>& beside);
   // The same beside the caller, who must not touch the actors in between.
   void StartPlaying();
   void AwaitPlaying() { background_.Wait(); }
 
-  // Epsilon-greedy actions for all that are in an episode and see `current` [actor, observation].
-  // The learner is asked only if an action is not random.
-  void ChooseActions(Learner& learner, std::span<const std::byte> current, double epsilon);
+  // Epsilon-greedy actions for all that are in an episode. values(q [actor, action]) is asked only
+  // if an action is not random.
+  void ChooseActions(const std::function<void(std::span<float>)>& values, double epsilon);
 
   // Into the part "environment" (tensors) and "actors" of the document.
   void Save(CheckpointContent& content);

@@ -30,7 +30,8 @@ void ListRun(RunConfig& c, ConfigFieldList& list) {
   device.automatic = "\"auto\"";
   device.on_resume = OnResume::kFree;
   list.Add("checkpoint_every_frames", c.checkpoint_every_frames, AtLeast(1),
-           "Frames between two checkpoints. Results do not depend on it.")
+           "Frames between two checkpoints; from `frames` on there is one, at the end, and nothing "
+           "is written before. Results do not depend on it.")
       .on_resume = OnResume::kFree;
   list.Add("log_every_frames", c.log_every_frames, AtLeast(1),
            "Frames between two rows of metrics.csv.");

@@ -37,15 +37,28 @@ class Experience {
   // What the agent sees now, [environment, observation].
   virtual std::span<const std::byte> current() const = 0;
 
+  // The frames of it, [environment, depth], as slots of Frames() (FrameStore::kZeroSlot: zeros).
+  // REQUIRES: frames are stacked.
+  virtual void CurrentSlots(std::span<std::uint32_t> slots) const = 0;
+
   virtual const ReplayBuffer& buffer() const = 0;
+  // For a memory that is drawn from elsewhere (SelectorKind::kRemote).
+  virtual ReplayBuffer& remote_buffer() = 0;
   virtual void Sample(const WeightOptions& options, const BatchView& out) = 0;
   virtual UpdateCounts SetPriorities(std::span<const std::uint64_t> ids,
                                      std::span<const double> priorities) = 0;
   virtual bool IsNoisy(std::uint64_t id) const = 0;
 
-  // What is stored by id: "transitions", and "frames" where frames are stacked. To be read before
-  // the next Start or Step.
-  virtual std::map<std::string, RecordStream> Streams() const = 0;
+  // What is stored by id. To be read before the next Start or Step. Where frames are not stacked
+  // Frames() is empty.
+  virtual RecordStream Transitions() const = 0;
+  virtual RecordStream Frames() const = 0;
+  // Both by their names "transitions" and "frames", if there are frames.
+  std::map<std::string, RecordStream> Streams() const {
+    std::map<std::string, RecordStream> streams{{"transitions", Transitions()}};
+    if (Frames().record_bytes > 0) streams["frames"] = Frames();
+    return streams;
+  }
   // Everything but the options, into the parts "replay" (tensors, document) and Streams(). What
   // `content` refers to stays as it is until the next Start, Step or SetPriorities.
   virtual void Save(CheckpointContent& content) const = 0;

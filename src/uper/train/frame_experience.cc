@@ -31,7 +31,7 @@ FrameExperience::FrameExperience(const FrameExperienceOptions& options, std::uin
     : depth_(options.stack_depth),
       replay_(options.replay, FrameStore(options.FrameStore()), ReplayStreams(seed)),
       players_(options.environments,
-               {FrameStack(options.stack_depth), PendingSteps<FrameStack>(options.n_steps)}),
+               {FrameStack(options.stack_depth), PendingSteps<FrameStack>(options.n_steps), false}),
       current_(options.environments * replay_.observation_bytes()),
       noisy_(options.replay.buffer.capacity) {}
 
@@ -69,11 +69,31 @@ void FrameExperience::Step(std::size_t environment, const ExperienceStep& step,
 
 void FrameExperience::PushFrame(std::size_t environment, std::span<const std::byte> frame) {
   players_[environment].stack.Push(replay_.AddFrame(PixelsOf(frame)));
-  ShowStack(environment);
+  players_[environment].shown = false;
+}
+
+std::span<const std::byte> FrameExperience::current() const {
+  for (std::size_t i = 0; i < players_.size(); ++i) {
+    if (!players_[i].shown) ShowStack(i);
+  }
+  return current_;
+}
+
+void FrameExperience::CurrentSlots(std::span<std::uint32_t> slots) const {
+  UPER_CHECK(slots.size() == players_.size() * depth_, "one stack an environment");
+  std::uint32_t* to = slots.data();
+  for (const Player& player : players_) {
+    for (const std::uint64_t frame : player.stack.frames()) {
+      *to++ = frame == kZeroFrame
+                  ? FrameStore::kZeroSlot
+                  : static_cast<std::uint32_t>(frame % replay_.observations().frame_capacity());
+    }
+  }
 }
 
 // Writes the pixels of an environment's stack into what the agent sees.
-void FrameExperience::ShowStack(std::size_t environment) {
+void FrameExperience::ShowStack(std::size_t environment) const {
+  players_[environment].shown = true;
   const std::size_t frame_bytes = replay_.observations().frame_bytes();
   std::byte* to = current_.data() + environment * replay_.observation_bytes();
   for (const std::uint64_t frame : players_[environment].stack.frames()) {
@@ -114,20 +134,22 @@ void FrameExperience::ReadFrames(std::uint64_t begin, std::uint64_t end,
   }
 }
 
-std::map<std::string, RecordStream> FrameExperience::Streams() const {
-  return {{"transitions",
-           {.record_bytes = record_bytes(),
-            .first_id = replay_.buffer().first_id(),
-            .next_id = replay_.buffer().next_id(),
-            .read = [this](std::uint64_t begin, std::uint64_t end,
-                           std::span<std::byte> out) { ReadTransitions(begin, end, out); }}},
-          {"frames",
-           {.record_bytes = replay_.observations().frame_bytes(),
-            .first_id = replay_.observations().first_frame(),
-            .next_id = replay_.observations().next_frame(),
-            .read = [this](std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) {
-              ReadFrames(begin, end, out);
-            }}}};
+RecordStream FrameExperience::Transitions() const {
+  return {.record_bytes = record_bytes(),
+          .first_id = replay_.buffer().first_id(),
+          .next_id = replay_.buffer().next_id(),
+          .read = [this](std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) {
+            ReadTransitions(begin, end, out);
+          }};
+}
+
+RecordStream FrameExperience::Frames() const {
+  return {.record_bytes = replay_.observations().frame_bytes(),
+          .first_id = replay_.observations().first_frame(),
+          .next_id = replay_.observations().next_frame(),
+          .read = [this](std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) {
+            ReadFrames(begin, end, out);
+          }};
 }
 
 std::vector<std::byte> FrameExperience::EncodePlayers() const {
@@ -164,7 +186,7 @@ void FrameExperience::RestorePlayers(std::span<const std::byte> bytes) {
   for (std::size_t i = 0; i < players_.size(); ++i) {
     players_[i].stack = ReadStack(reader);
     players_[i].pending.Restore(reader, [&] { return ReadStack(reader); });
-    ShowStack(i);
+    players_[i].shown = false;
   }
   reader.ExpectEnd();
 }

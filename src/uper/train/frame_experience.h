@@ -36,8 +36,10 @@ class FrameExperience final : public Experience {
   void Start(std::size_t environment, std::span<const std::byte> frame) override;
   void Step(std::size_t environment, const ExperienceStep& step,
             std::span<const std::byte> frame) override;
-  std::span<const std::byte> current() const override { return current_; }
+  std::span<const std::byte> current() const override;
+  void CurrentSlots(std::span<std::uint32_t> slots) const override;
   const ReplayBuffer& buffer() const override { return replay_.buffer(); }
+  ReplayBuffer& remote_buffer() override { return replay_.remote_buffer(); }
   void Sample(const WeightOptions& options, const BatchView& out) override {
     replay_.Sample(options, out);
   }
@@ -46,7 +48,8 @@ class FrameExperience final : public Experience {
     return replay_.SetPriorities(ids, priorities);
   }
   bool IsNoisy(std::uint64_t id) const override { return noisy_[replay_.buffer().SlotOf(id)] != 0; }
-  std::map<std::string, RecordStream> Streams() const override;
+  RecordStream Transitions() const override;
+  RecordStream Frames() const override;
   void Save(CheckpointContent& content) const override;
   void Restore(const LoadedCheckpoint& checkpoint) override;
 
@@ -61,11 +64,12 @@ class FrameExperience final : public Experience {
   struct Player {
     FrameStack stack;  // what it sees now
     PendingSteps<FrameStack> pending;
+    mutable bool shown = false;  // the stack is in current_
   };
 
   Player& PlayerOf(std::size_t environment);
   void PushFrame(std::size_t environment, std::span<const std::byte> frame);
-  void ShowStack(std::size_t environment);
+  void ShowStack(std::size_t environment) const;
   std::size_t slots_bytes() const { return 2 * depth_ * sizeof(std::uint32_t); }
   std::size_t record_bytes() const;
   void ReadTransitions(std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) const;
@@ -78,8 +82,9 @@ class FrameExperience final : public Experience {
 
   std::size_t depth_;
   FrameReplay replay_;
-  std::vector<Player> players_;      // [environment]
-  std::vector<std::byte> current_;   // [environment, depth, frame]
+  std::vector<Player> players_;  // [environment]
+  // [environment, depth, frame]; copied when somebody looks.
+  mutable std::vector<std::byte> current_;
   std::vector<std::uint8_t> noisy_;  // by slot
   // Kept for Save: tensors are views.
   mutable SelectorState saved_selector_;

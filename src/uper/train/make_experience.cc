@@ -33,12 +33,19 @@ FrameExperienceOptions FrameExperienceFrom(const RunConfig& config, const Enviro
           .environments = static_cast<std::size_t>(config.environments)};
 }
 
-std::unique_ptr<Experience> MakeExperience(const RunConfig& config, const EnvironmentSpec& spec) {
+std::unique_ptr<Experience> MakeExperience(const RunConfig& config, const EnvironmentSpec& spec,
+                                           bool drawn_on_gpu) {
   const auto seed = static_cast<std::uint64_t>(config.seed);
+  const auto with_selector = [&](auto options) {
+    if (drawn_on_gpu) options.replay.buffer.selector = SelectorKind::kRemote;
+    return options;
+  };
   if (spec.stack > 1) {
-    return std::make_unique<FrameExperience>(FrameExperienceFrom(config, spec), seed);
+    return std::make_unique<FrameExperience>(with_selector(FrameExperienceFrom(config, spec)),
+                                             seed);
   }
-  return std::make_unique<RecordExperience>(RecordExperienceFrom(config, spec), seed);
+  return std::make_unique<RecordExperience>(with_selector(RecordExperienceFrom(config, spec)),
+                                            seed);
 }
 
 }  // namespace uper

@@ -11,8 +11,9 @@
 namespace uper {
 
 // The memory that a configuration means: frames that are stacked are stored once each, other
-// observations whole.
-std::unique_ptr<Experience> MakeExperience(const RunConfig& config, const EnvironmentSpec& spec);
+// observations whole. `drawn_on_gpu`: a memory on the GPU follows it (GpuReplaySpecFrom) and draws.
+std::unique_ptr<Experience> MakeExperience(const RunConfig& config, const EnvironmentSpec& spec,
+                                           bool drawn_on_gpu = false);
 
 RecordExperienceOptions RecordExperienceFrom(const RunConfig& config, const EnvironmentSpec& spec);
 FrameExperienceOptions FrameExperienceFrom(const RunConfig& config, const EnvironmentSpec& spec);

@@ -56,19 +56,16 @@ std::size_t RecordExperience::record_bytes() const {
 
 void RecordExperience::ReadRecords(std::uint64_t begin, std::uint64_t end,
                                    std::span<std::byte> out) const {
-  ReplayBatch row = replay_.MakeBatch(1);
-  std::byte* to = out.data();
-  for (std::uint64_t id = begin; id < end; ++id) {
-    replay_.Gather(id, 0, row.view());
-    const RecordTail tail{.a_tm1 = row.a_tm1[0],
-                          .r_t = row.r_t[0],
-                          .discount_t = row.discount_t[0],
+  for (std::uint64_t id = begin; id < end; ++id, out = out.subspan(record_bytes())) {
+    const StepColumns columns = replay_.Columns(id);
+    const RecordTail tail{.a_tm1 = columns.a_tm1,
+                          .r_t = columns.r_t,
+                          .discount_t = columns.discount_t,
                           .noisy = IsNoisy(id) ? 1U : 0U,
-                          .mask = row.masks[0]};
-    to = std::copy(row.s_tm1.begin(), row.s_tm1.end(), to);
-    to = std::copy(row.s_t.begin(), row.s_t.end(), to);
-    std::memcpy(to, &tail, sizeof(tail));
-    to += sizeof(tail);
+                          .mask = replay_.masks().Get(id)};
+    replay_.observations().Gather(id, out.first(observation_bytes_),
+                                  out.subspan(observation_bytes_, observation_bytes_));
+    std::memcpy(out.data() + 2 * observation_bytes_, &tail, sizeof(tail));
   }
 }
 
@@ -100,14 +97,17 @@ void RecordExperience::RestorePending(std::span<const std::byte> bytes) {
   reader.ExpectEnd();
 }
 
-std::map<std::string, RecordStream> RecordExperience::Streams() const {
-  return {{"transitions",
-           {.record_bytes = record_bytes(),
-            .first_id = replay_.buffer().first_id(),
-            .next_id = replay_.buffer().next_id(),
-            .read = [this](std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) {
-              ReadRecords(begin, end, out);
-            }}}};
+RecordStream RecordExperience::Transitions() const {
+  return {.record_bytes = record_bytes(),
+          .first_id = replay_.buffer().first_id(),
+          .next_id = replay_.buffer().next_id(),
+          .read = [this](std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) {
+            ReadRecords(begin, end, out);
+          }};
+}
+
+void RecordExperience::CurrentSlots(std::span<std::uint32_t>) const {
+  UPER_CHECK(false, "observations are stored whole");
 }
 
 void RecordExperience::Save(CheckpointContent& content) const {

@@ -29,7 +29,9 @@ class RecordExperience final : public Experience {
   void Step(std::size_t environment, const ExperienceStep& step,
             std::span<const std::byte> observation) override;
   std::span<const std::byte> current() const override { return current_; }
+  void CurrentSlots(std::span<std::uint32_t> slots) const override;
   const ReplayBuffer& buffer() const override { return replay_.buffer(); }
+  ReplayBuffer& remote_buffer() override { return replay_.remote_buffer(); }
   void Sample(const WeightOptions& options, const BatchView& out) override {
     replay_.Sample(options, out);
   }
@@ -38,7 +40,8 @@ class RecordExperience final : public Experience {
     return replay_.SetPriorities(ids, priorities);
   }
   bool IsNoisy(std::uint64_t id) const override { return noisy_[replay_.buffer().SlotOf(id)] != 0; }
-  std::map<std::string, RecordStream> Streams() const override;
+  RecordStream Transitions() const override;
+  RecordStream Frames() const override { return {}; }
   void Save(CheckpointContent& content) const override;
   void Restore(const LoadedCheckpoint& checkpoint) override;
 

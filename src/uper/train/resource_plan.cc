@@ -5,12 +5,16 @@
 
 #include "uper/base/error.h"
 #include "uper/train/checkpoint_store.h"
+#include "uper/train/gpu_memory.h"
 #include "uper/train/make_experience.h"
 
 namespace uper {
 namespace {
 
 constexpr std::uint64_t kProgramBytes = std::uint64_t{24} << 20;  // measured: 15 to 25 MiB
+
+// The driver's context, kernels and graphs.
+constexpr std::uint64_t kGpuProgramBytes = std::uint64_t{600} << 20;
 
 std::uint64_t ParametersOf(const LearnerSpec& learner) {
   return ParameterLayout(learner.network).size();
@@ -36,11 +40,12 @@ RunConfig Filled(RunConfig config, int frames_per_step) {
   return config;
 }
 
-// Transitions of which a kept checkpoint still has the records: those in memory two saves ago and
-// all since.
+// Transitions of which there are records: those in memory two saves ago, what came until the last
+// save and what has come since. Of the two intervals only what was in memory at their ends is kept.
 std::uint64_t TransitionsOnDisk(const RunConfig& filled, int frames_per_step) {
-  const std::int64_t since = 2 * filled.checkpoint_every_frames / frames_per_step;
-  return std::min(filled.replay.capacity_transitions + since,
+  const std::int64_t capacity = filled.replay.capacity_transitions;
+  const std::int64_t interval = filled.checkpoint_every_frames / frames_per_step;
+  return std::min(capacity + 2 * std::min(interval, capacity),
                   filled.frames / frames_per_step + filled.environments);
 }
 
@@ -61,10 +66,14 @@ std::string MemoryText(const ResourcePlan& plan) {
          Amount(plan.program) + ")";
 }
 
+std::string GpuText(const ResourcePlan& plan) {
+  return Amount(plan.gpu()) + " of the GPU's memory (replay " + Amount(plan.gpu_replay) +
+         ", learner " + Amount(plan.gpu_learner) + ")";
+}
+
 std::string DiskText(const ResourcePlan& plan) {
   return "up to " + Amount(plan.disk()) + " of disk (records before compression " +
-         Amount(plan.records) + ", 3 checkpoints of " + Amount(plan.checkpoint + plan.unfinished) +
-         ")";
+         Amount(plan.records) + ", 3 checkpoints of " + Amount(plan.checkpoint + plan.ends) + ")";
 }
 
 }  // namespace
@@ -78,7 +87,7 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
   if (environment.stack > 1) {
     const FrameExperienceOptions options = FrameExperienceFrom(filled, environment);
     plan.replay = FrameExperience::MemoryBytes(options);
-    const std::uint64_t frames = on_disk - transitions + options.FrameStore().ActualFrameCapacity();
+    const std::uint64_t frames = on_disk * options.FrameStore().ActualFrameCapacity() / transitions;
     plan.records = on_disk * FrameExperience::RecordBytes(options) + frames * options.frame_bytes;
   } else {
     const RecordExperienceOptions options = RecordExperienceFrom(filled, environment);
@@ -88,18 +97,30 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
   // Parameters and target, two moments; a priority a transition.
   plan.checkpoint = 4 * sizeof(float) * ParametersOf(learner) + transitions * sizeof(float);
   plan.learner = LearnerBytes(learner);
-  plan.unfinished = std::min(plan.records, CheckpointStoreOptions{}.segment_bytes);
+  const std::uint64_t segment = std::min(plan.records, CheckpointStoreOptions{}.segment_bytes);
+  plan.ends = 2 * segment;
   // The numbers, the priorities once more, a segment that is being written as it is and compressed,
   // and one that is not complete.
-  plan.saving = plan.checkpoint + transitions * sizeof(float) + 3 * plan.unfinished;
+  plan.saving = plan.checkpoint + transitions * sizeof(float) + 3 * segment;
   plan.program = kProgramBytes;
   return plan;
+}
+
+void PlanGpu(const RunConfig& config, const EnvironmentSpec& environment,
+             const LearnerSpec& learner, ResourcePlan& plan) {
+  const std::optional<GpuReplaySpec> memory = GpuReplaySpecFrom(config, environment);
+  plan.gpu_replay = memory ? memory->GpuBytes() : 0;
+  plan.gpu_learner = kGpuProgramBytes + 2 * LearnerBytes(learner);  // parameters exist twice
 }
 
 std::string DescribePlan(const ResourcePlan& plan, const AvailableResources& available) {
   std::string text = "needs " + MemoryText(plan);
   if (available.memory > 0) {
     text += "; " + Amount(available.memory) + " are available " + available.memory_source;
+  }
+  if (plan.gpu() > 0) {
+    text += "; " + GpuText(plan);
+    if (available.gpu > 0) text += "; " + Amount(available.gpu) + " are free";
   }
   text += "; " + DiskText(plan);
   if (available.disk > 0) text += "; " + Amount(available.disk) + " are free";
@@ -113,6 +134,13 @@ void CheckPlan(const ResourcePlan& plan, const AvailableResources& available) {
                                            available.memory_source +
                                            "; lower replay.capacity_transitions (now " +
                                            Amount(plan.replay) + ") or free memory");
+  }
+  if (available.gpu > 0 && plan.gpu() > available.gpu) {
+    throw Error(ErrorKind::kResources,
+                "not enough memory on the GPU: the run needs " + GpuText(plan) + ", " +
+                    Amount(available.gpu) +
+                    " are free; lower replay.capacity_transitions, end other programs on the GPU, "
+                    "or use --device cpu");
   }
   if (available.disk > 0 && plan.disk() > available.disk) {
     throw Error(ErrorKind::kResources,

@@ -1,11 +1,8 @@
 #include "uper/train/trainer.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "uper/base/check.h"
-#include "uper/core/importance_weights.h"
-#include "uper/core/priority.h"
 #include "uper/train/evaluator.h"
 #include "uper/train/learner_tensors.h"
 
@@ -15,21 +12,6 @@ namespace {
 // Training environments have the indices from 0; evaluations have those from here on.
 constexpr std::uint64_t kFirstEvaluationIndex = std::uint64_t{1} << 32;
 constexpr auto kProgressPeriod = std::chrono::milliseconds(200);
-
-// Adds the time it lives to a counter.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
-  ~Stopwatch() {
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  double& seconds_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 nlohmann::json OptionalJson(const std::optional<double>& value) {
   return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
@@ -74,14 +56,19 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
                .threads = parts_.environment_threads,
                .seed = static_cast<std::uint64_t>(config.seed)},
               parts_.make_environment),
-      batch_(config.replay.batch_size, parts_.experience->current().size() / actors_.size()),
-      priorities_(config.replay.batch_size),
       session_start_(Clock::now()),
       last_row_time_(session_start_),
       last_progress_(session_start_),
       writer_(CheckpointStore(folder.checkpoints()),
               {.content = [this] { return Content(); },
                .streams = [this] { return parts_.experience->Streams(); }}) {
+  const LearningParts learning{.config = config_,
+                               .learner = *parts_.learner,
+                               .experience = *parts_.experience,
+                               .window = window_,
+                               .times = times_};
+  learning_ = parts_.gpu_memory ? MakeGpuExperienceLearner(learning, *parts_.gpu_memory)
+                                : MakeHostExperienceLearner(learning);
   const LoadResult loaded = writer_.Load();
   for (const std::string& note : loaded.notes) callbacks_.warn(note);
   const MetricsLogOptions logs{.csv = folder.metrics(),
@@ -127,6 +114,7 @@ bool Trainer::TrainUntil(const StopFlag& stop) {
     ReportProgress(nullptr);
   }
   RunUpdates();
+  learning_->Finish();
   return complete;
 }
 
@@ -165,6 +153,10 @@ void Trainer::PlayRound() {
     const Stopwatch watch(times_.environment);
     actors_.Play();
     return;
+  }
+  if (learning_->queues()) {
+    const Stopwatch watch(times_.environment);
+    return actors_.Play([this] { RunUpdates(); });
   }
   actors_.StartPlaying();
   RunUpdates();
@@ -214,7 +206,7 @@ void Trainer::StoreStep(std::size_t index) {
 
 void Trainer::ChooseActions() {
   const Stopwatch watch(times_.acting);
-  actors_.ChooseActions(*parts_.learner, parts_.experience->current(), Epsilon());
+  actors_.ChooseActions([this](std::span<float> q) { learning_->ActionValues(q); }, Epsilon());
 }
 
 // What the step that has just been stored made due.
@@ -231,12 +223,13 @@ void Trainer::NoteUpdates(std::int64_t frames_before) {
 void Trainer::RunUpdates() {
   for (const Update update : updates_due_) {
     if (update == Update::kLearn) {
-      LearnOnce();
+      learning_->Learn(ImportanceExponent());
     } else {
       parts_.learner->CopyTarget();
     }
   }
   updates_due_.clear();
+  if (!config_.overlap_updates) learning_->Finish();
 }
 
 // Whether the updates that are due may wait for the next round: nothing may happen before it that
@@ -244,62 +237,6 @@ void Trainer::RunUpdates() {
 bool Trainer::MayOverlap() const {
   return config_.overlap_updates && frames_ < config_.frames && !DueNow().any() &&
          !writer_.requested();
-}
-
-void Trainer::LearnOnce() {
-  {
-    const Stopwatch watch(times_.sampling);
-    parts_.experience->Sample({.importance_exponent = ImportanceExponent(),
-                               .normalization = config_.replay.weight_normalization},
-                              batch_.view());
-  }
-  const Stopwatch watch(times_.learning);
-  LearnerOutput output;
-  try {
-    output = parts_.learner->Update({.s_tm1 = batch_.s_tm1,
-                                     .s_t = batch_.s_t,
-                                     .a_tm1 = batch_.a_tm1,
-                                     .r_t = batch_.r_t,
-                                     .discount_t = batch_.discount_t,
-                                     .weights = batch_.weights,
-                                     .masks = batch_.masks});
-  } catch (const Error& error) {
-    std::string ids;
-    for (const std::uint64_t id : batch_.ids) ids += " " + std::to_string(id);
-    throw Error(error.kind(), std::string(error.what()) + "; transitions of the batch:" + ids);
-  }
-  window_.loss.Add(output.loss);
-  window_.grad_norm.Add(output.gradient_norm);
-  window_.effective_sample_size.Add(EffectiveSampleSize(batch_.weights));
-  WritePriorities(output);
-  const std::int64_t period = config_.agent.target_period_updates;
-  if (period > 0 && parts_.learner->updates() % period == 0) parts_.learner->CopyTarget();
-}
-
-void Trainer::WritePriorities(const LearnerOutput& output) {
-  const PriorityLimits limits{.aleatoric_floor = config_.agent.aleatoric_floor,
-                              .cap = config_.agent.priority_cap};
-  for (std::size_t i = 0; i < priorities_.size(); ++i) {
-    const Uncertainty& uncertainty = output.uncertainty[i];
-    const Priority priority =
-        ComputePriority(config_.agent.priority,
-                        {.uncertainty = uncertainty, .td_error = output.td_error[i]}, limits);
-    priorities_[i] = priority.value;
-    if (std::isfinite(priority.value)) {
-      window_.priority.Add(priority.value);
-      window_.priority_max = std::max(window_.priority_max, priority.value);
-    }
-    window_.td_error.Add(output.td_error[i]);
-    window_.epistemic.Add(uncertainty.epistemic);
-    window_.aleatoric.Add(uncertainty.aleatoric);
-    window_.target_distance.Add(uncertainty.target_distance_sq);
-    window_.floored.Add(priority.floored ? 1 : 0);
-    window_.capped.Add(priority.capped ? 1 : 0);
-    window_.noisy_draws.Add(parts_.experience->IsNoisy(batch_.ids[i]) ? 1 : 0);
-  }
-  if (config_.agent.priority == PriorityRule::kUniform) return;
-  const UpdateCounts counts = parts_.experience->SetPriorities(batch_.ids, priorities_);
-  window_.refused_priorities += static_cast<double>(counts.invalid);
 }
 
 bool Trainer::EvaluateNow(const StopFlag& stop) {
@@ -325,6 +262,7 @@ bool Trainer::EvaluateNow(const StopFlag& stop) {
 }
 
 void Trainer::Log() {
+  learning_->Finish();
   MetricsRow row{.frames = frames_, .updates = updates(), .episodes = episodes_};
   window_.FillRow(row);
   row.epsilon = Epsilon();
@@ -345,6 +283,8 @@ void Trainer::Log() {
 }
 
 void Trainer::AdvanceSaving() {
+  // Without a checkpoint before the end nothing is written ahead of it.
+  if (config_.checkpoint_every_frames >= config_.frames && !writer_.requested()) return;
   const Stopwatch watch(times_.saving);
   if (const std::optional<SaveReport> report = writer_.Advance()) ReportSave(*report);
 }
@@ -378,6 +318,7 @@ void Trainer::ReportSave(const SaveReport& report) {
 }
 
 CheckpointContent Trainer::Content() {
+  learning_->BringHome();
   CheckpointContent content;
   content.info = {{"frames", frames_}, {"updates", updates()}};
   SaveLearner(*parts_.learner, content);
@@ -401,6 +342,7 @@ void Trainer::Restore(const LoadedCheckpoint& checkpoint) {
   RestoreLearner(checkpoint, *parts_.learner);
   actors_.Restore(checkpoint);
   parts_.experience->Restore(checkpoint);
+  learning_->Restored();
   frames_ = json.at("frames");
   finished_frames_ = json.at("finished_frames");
   episodes_ = json.at("episodes");

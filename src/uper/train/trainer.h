@@ -12,26 +12,17 @@
 #include "uper/core/schedule.h"
 #include "uper/envs/environment.h"
 #include "uper/nn/learner.h"
-#include "uper/replay/replay_batch.h"
 #include "uper/train/actors.h"
 #include "uper/train/checkpoint_writer.h"
 #include "uper/train/config.h"
 #include "uper/train/experience.h"
+#include "uper/train/experience_learner.h"
 #include "uper/train/metrics_log.h"
 #include "uper/train/metrics_window.h"
 #include "uper/train/run_folder.h"
+#include "uper/train/time_shares.h"
 
 namespace uper {
-
-// Where the time of a run went.
-struct TimeShares {
-  double acting = 0;  // seconds
-  double environment = 0;
-  double sampling = 0;
-  double learning = 0;
-  double evaluating = 0;
-  double saving = 0;  // what it held training up
-};
 
 // A glance at a run under way.
 struct TrainingProgress {
@@ -53,14 +44,16 @@ struct TrainerParts {
   EnvironmentMaker make_environment;
   std::unique_ptr<Learner> learner;  // initialised
   std::unique_ptr<Experience> experience;
-  int environment_threads = 1;  // that play the environments, if there are several
+  std::unique_ptr<GpuReplay> gpu_memory;  // beside the learner; without one the host draws
+  int environment_threads = 1;            // that play the environments, if there are several
 };
 
 // One training run: play the chosen actions, store, choose the next ones, learn, evaluate, log,
 // save, in one fixed order, so that configuration and seed decide everything but the columns of
 // times. As in DQN Zoo an action is chosen before the update that is due at the same frame; so
-// update and emulation do not depend on each other and may overlap. A run that is interrupted and
-// continued from any checkpoint gives the same result as one that was not. Not thread-safe.
+// update and emulation do not depend on each other and may overlap: updates that are queued on a
+// GPU run meanwhile, others run beside the environments in this thread. A run that is interrupted
+// and continued from any checkpoint gives the same result as one that was not. Not thread-safe.
 class Trainer {
  public:
   // Continues from the newest checkpoint of the folder if there is one; what was skipped on the way
@@ -104,8 +97,6 @@ class Trainer {
   void NoteUpdates(std::int64_t frames_before);
   void RunUpdates();
   bool MayOverlap() const;
-  void LearnOnce();
-  void WritePriorities(const LearnerOutput& output);
   Due DueNow() const;
   bool FinishFrame(const StopFlag& stop);
   bool EvaluateNow(const StopFlag& stop);
@@ -141,10 +132,6 @@ class Trainer {
   std::optional<double> best_eval_return_;
   std::int64_t saved_frames_ = -1;
 
-  // Reused memory.
-  ReplayBatch batch_;
-  std::vector<double> priorities_;
-
   // Times; they decide nothing.
   Clock::time_point session_start_;
   std::int64_t session_first_frame_ = 0;
@@ -154,6 +141,8 @@ class Trainer {
   Clock::time_point last_progress_;
   TimeShares times_;
   double final_save_seconds_ = 0;
+
+  std::unique_ptr<ExperienceLearner> learning_;
 
   CheckpointWriter writer_;  // last: its thread ends before what it reads
 };

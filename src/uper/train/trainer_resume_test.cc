@@ -6,6 +6,8 @@
 #include <atomic>
 
 #include "uper/nn/cpu/cpu_learner.h"
+#include "uper/train/gpu_memory.h"
+#include "uper/train/host_gpu_memory.h"
 #include "uper/train/make_experience.h"
 #include "uper/train/make_learner.h"
 #include "uper/train/stack_test_support.h"
@@ -45,6 +47,7 @@ class TrainerResumeTest : public FolderTest {
     int threads = 1;
     bool overlap = false;
     int stack = 3;
+    bool gpu = false;  // the model of one
   };
 
   // Trains until the end, or until so many steps were played; then everything is saved. True when
@@ -67,7 +70,9 @@ class TrainerResumeTest : public FolderTest {
     const EnvironmentSpec spec = parts.make_environment(0)->spec();
     parts.learner = std::make_unique<CpuLearner>(LearnerSpecFrom(config, spec), pool);
     InitializeLearner(config, *parts.learner);
-    parts.experience = MakeExperience(config, spec);
+    const auto memory = GpuReplaySpecFrom(config, spec);
+    if (ways.gpu) parts.gpu_memory = std::make_unique<HostGpuMemory>(*memory, *parts.learner);
+    parts.experience = MakeExperience(config, spec, ways.gpu && memory->draws);
     parts.environment_threads = ways.threads;
     Trainer trainer(
         config, folder, std::move(parts),
@@ -113,6 +118,37 @@ TEST_F(TrainerResumeTest, OverlapAndThreadsChangeNothing) {
       ASSERT_TRUE(Train(name, config, ways));
       EXPECT_EQ(Result(name), expected)
           << "threads " << ways.threads << " overlap " << ways.overlap;
+    }
+  }
+}
+
+// A memory beside the learner that does exactly what the host does leaves exactly the same run,
+// wherever it is interrupted and moved, and however late updates are reported.
+TEST_F(TrainerResumeTest, AMemoryOnTheGpuChangesNothing) {
+  RunConfig uniform = StackConfig(2);
+  uniform.replay.selector = SelectorKind::kUniform;
+  uniform.agent.priority = PriorityRule::kUniform;
+  RunConfig buffer_max = StackConfig(3);
+  buffer_max.replay.weight_normalization = WeightNormalization::kBufferMax;
+  buffer_max.replay.largest_priority_decay = 0.99;
+  int number = 0;
+  for (const RunConfig& config : {StackConfig(1), StackConfig(3), uniform, buffer_max}) {
+    for (const int stack : {3, 1}) {
+      const std::string name = "run" + std::to_string(number++);
+      ASSERT_TRUE(Train(name, config, {.stack = stack}));
+      const auto expected = Result(name);
+      for (const bool overlap : {false, true}) {
+        const Ways on_gpu{.threads = 2, .overlap = overlap, .stack = stack, .gpu = true};
+        const std::string other = name + (overlap ? "_overlap" : "_gpu");
+        ASSERT_TRUE(Train(other, config, on_gpu));
+        EXPECT_EQ(Result(other), expected) << other;
+        const std::string moved = other + "_moved";
+        EXPECT_FALSE(Train(moved, config, on_gpu, 71));
+        EXPECT_FALSE(Train(moved, config, {.stack = stack}, 30));
+        EXPECT_FALSE(Train(moved, config, on_gpu, 40));
+        EXPECT_TRUE(Train(moved, config, on_gpu));
+        EXPECT_EQ(Result(moved), expected) << moved;
+      }
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/cuda_replay.h"
 #include "uper/nn/cuda/dense_step.h"
 #include "uper/nn/cuda/observation_kernels.h"
 
@@ -100,6 +101,8 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
       host_step_(1),
       td_errors_(spec.batch),
       uncertainty_(spec.batch),
+      host_td_errors_(spec.batch),
+      host_uncertainty_(spec.batch),
       acting_activations_(acting_torso_.MakeActivations()) {
   const std::size_t batch = spec.batch;
   const std::size_t members = spec.network.members;
@@ -130,10 +133,14 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   acting_counts_ = DeviceBuffer<int>(batch);
   shown_counts_ = PinnedBuffer<int>(batch);
   seen_counts_.resize(batch);
-  CheckCuda(cudaDeviceSynchronize(), "preparing the GPU");  // the zeros are there for all streams
+  SynchronizeGpu("preparing the GPU");  // the zeros are there for all streams
   for (int i = 0; i < 2; ++i) {
-    update_graphs_[i] = Graph(main_, [&] { EnqueueUpdate(sets_[i], sets_[1 - i]); });
+    update_graphs_[i] = Graph(main_, [&] {
+      EnqueueUpdate(sets_[i], sets_[1 - i], nullptr);
+      EnqueueFindings();
+    });
     acting_graphs_[i].resize(batch + 1);
+    source_acting_graphs_[i].resize(batch + 1);
   }
 }
 
@@ -198,8 +205,44 @@ LearnerOutput CudaLearner::FinishUpdate() {
   current_ = 1 - current_;
   return {.loss = step.loss,
           .gradient_norm = step.gradient_norm,
-          .td_error = td_errors_.span(),
-          .uncertainty = uncertainty_.span()};
+          .td_error = host_td_errors_.span(),
+          .uncertainty = host_uncertainty_.span()};
+}
+
+// The statistics of an update, to the host.
+void CudaLearner::EnqueueFindings() {
+  td_errors_.Download(host_td_errors_.span(), main_);
+  uncertainty_.Download(host_uncertainty_.span(), main_);
+}
+
+BatchPointers CudaLearner::BatchOnGpu() {
+  std::byte* batch = batch_.data();
+  return {.observations = batch,
+          .masks = reinterpret_cast<std::uint64_t*>(batch + batch_layout_.masks),
+          .a_tm1 = reinterpret_cast<std::int32_t*>(batch + batch_layout_.a_tm1),
+          .r_t = reinterpret_cast<float*>(batch + batch_layout_.r_t),
+          .discount_t = reinterpret_cast<float*>(batch + batch_layout_.discount_t),
+          .weights = reinterpret_cast<float*>(batch + batch_layout_.weights)};
+}
+
+std::unique_ptr<GpuReplay> CudaLearner::MakeReplay(const GpuReplaySpec& spec) {
+  return std::make_unique<CudaReplay>(spec, *this);
+}
+
+void CudaLearner::QueueUpdate(BatchSource& source) {
+  UPER_CHECK(!begun_, "an update is under way");
+  Graph& graph = source_graphs_[current_];
+  if (!graph) {
+    graph = Graph(main_, [&] {
+      source.EnqueueBatch(BatchOnGpu(), main_);
+      EnqueueUpdate(current(), sets_[1 - current_], &source);
+      source.EnqueueEnd(step_.data(), main_);
+    });
+  }
+  graph.Launch(main_);
+  ++updates_;
+  current_ = 1 - current_;
+  host_fresh_ = false;
 }
 
 LearnerOutput CudaLearner::UpdateAgain() {
@@ -216,7 +259,7 @@ Torso::Pass CudaLearner::PassOf(Slot slot, ParameterSet& set) {
           .activations = &activations_[slot]};
 }
 
-void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to) {
+void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSource* source) {
   ahead_fork_.Order(main_, ahead_);
   LaunchBeginStep(rules_, step_.data(), ahead_);
   EnqueueForward(from);
@@ -227,7 +270,7 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to) {
   ahead_fork_.Order(main_, ahead_);
   EnqueueHeadStep(StepKind::kAhead, from, to, ahead_);
   fork_.Order(main_, third_);
-  EnqueueStatistics(samples);
+  EnqueueStatistics(samples, source);
   EnqueueBackward(from, to);
   EnqueueNormAndOptimizer(from, to);
 }
@@ -345,7 +388,7 @@ HeadGradient CudaLearner::HeadGradientOf() const {
 }
 
 // On the third stream, beside the backward pass: first what the norm waits for.
-void CudaLearner::EnqueueStatistics(const SampleCall& samples) {
+void CudaLearner::EnqueueStatistics(const SampleCall& samples, BatchSource* source) {
   const HeadGradient gradient = HeadGradientOf();
   double* squares = squares_.data() + torso_.SquareCount();  // behind those of the torso
   LaunchHeadSquares(head_, gradient, squares, third_);
@@ -357,6 +400,12 @@ void CudaLearner::EnqueueStatistics(const SampleCall& samples) {
                     .td_error = td_errors_.data(),
                     .uncertainty = uncertainty_.data()},
                    third_);
+  if (source != nullptr) {
+    source->EnqueueFindings({.weights = Staged<float>(batch_layout_.weights),
+                             .td_error = td_errors_.data(),
+                             .uncertainty = uncertainty_.data()},
+                            third_);
+  }
   CheckCuda(cudaEventRecord(third_done_, third_), "cudaEventRecord");
 }
 
@@ -438,7 +487,11 @@ void CudaLearner::ActionValues(std::span<const std::byte> observations, int coun
                  q.size() == std::size_t{1} * count * spec_.network.actions,
              "observations and values must fit the count");
   Graph& graph = acting_graphs_[current_][count];
-  if (!graph) graph = Graph(main_, [&] { EnqueueActing(current(), count); });
+  if (!graph) {
+    const std::byte* from =
+        ReadsHostObservations(count) ? host_observations_.data() : acting_bytes_.data();
+    graph = Graph(main_, [&] { EnqueueActing(current(), count, from); });
+  }
   StageObservations(observations, count);
   graph.Launch(main_);
   AwaitActionValues(count);
@@ -468,14 +521,36 @@ void CudaLearner::AwaitActionValues(int count) {
     const std::atomic_ref<int> shown(shown_counts_[b]);
     for (int looks = 1; (seen_counts_[b] = shown.load(std::memory_order_acquire)) == before;
          ++looks) {
-      if (looks % kLooks == 0 && main_.IsDone()) return;
+      if (looks % kLooks == 0 && main_.IsDone()) {  // then it is shown, now at the latest
+        seen_counts_[b] = shown.load(std::memory_order_acquire);
+        UPER_CHECK(seen_counts_[b] != before, "the GPU ended without showing its results");
+        break;
+      }
     }
   }
 }
 
-void CudaLearner::EnqueueActing(ParameterSet& set, int count) {
-  const std::byte* observations =
-      ReadsHostObservations(count) ? host_observations_.data() : acting_bytes_.data();
+void CudaLearner::BeginActing(BatchSource& source, int count) {
+  UPER_CHECK(!begun_, "an update is under way");
+  UPER_CHECK(count >= 1 && count <= spec_.batch, "the batch does not fit");
+  Graph& graph = source_acting_graphs_[current_][count];
+  if (!graph) {
+    graph = Graph(main_, [&] {
+      source.EnqueueObservations(count, acting_bytes_.data(), main_);
+      EnqueueActing(current(), count, acting_bytes_.data());
+    });
+  }
+  graph.Launch(main_);
+}
+
+void CudaLearner::FinishActing(int count, std::span<float> q) {
+  UPER_CHECK(q.size() == std::size_t{1} * count * spec_.network.actions,
+             "values must fit the count");
+  AwaitActionValues(count);
+  std::copy_n(q_.data(), q.size(), q.begin());
+}
+
+void CudaLearner::EnqueueActing(ParameterSet& set, int count, const std::byte* observations) {
   if (!acting_torso_.reads_pixels()) {
     LaunchConvertObservations(spec_.network.input, observations, count, acting_observations_.data(),
                               main_);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "uper/nn/cuda/batch_source.h"
 #include "uper/nn/cuda/device_buffer.h"
 #include "uper/nn/cuda/graph.h"
 #include "uper/nn/cuda/head_kernels.h"
@@ -66,6 +67,18 @@ class CudaLearner final : public GpuLearner {
   LearnerState State() override;
   void SetUpdated(std::int64_t updates) override;
   std::int64_t updates() override { return updates_; }
+  std::unique_ptr<GpuReplay> MakeReplay(const GpuReplaySpec& spec) override;
+
+  // For a source of batches on the GPU; there is one for the learner's life. Everything it enqueues
+  // is ordered on stream().
+  cudaStream_t stream() const { return main_; }
+  // One update from the source's batch. Returns at once; whether it was finite is for the source
+  // to find out.
+  void QueueUpdate(BatchSource& source);
+  // As ActionValues(), of the source's observations, in two steps: more may be enqueued between
+  // them, for which the second does not wait.
+  void BeginActing(BatchSource& source, int count);
+  void FinishActing(int count, std::span<float> q);
 
  private:
   // Activations of the passes of an update.
@@ -73,18 +86,21 @@ class CudaLearner final : public GpuLearner {
 
   void CheckBatch(const LearnerBatch& batch) const;
   void Stage(const LearnerBatch& batch);
+  BatchPointers BatchOnGpu();
+  void EnqueueFindings();
   // What the graphs consist of.
   // `from` and `to`: the set that is read and the other one, which is written.
-  void EnqueueUpdate(ParameterSet& from, ParameterSet& to);
+  // `source`: also uses what the update finds; may be null.
+  void EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSource* source);
   void EnqueueForward(ParameterSet& from);
   void EnqueueTargetActions(ParameterSet& from);
   void EnqueueSelections(ParameterSet& from);
-  void EnqueueStatistics(const SampleCall& samples);
+  void EnqueueStatistics(const SampleCall& samples, BatchSource* source);
   void EnqueueBackward(ParameterSet& from, ParameterSet& to);
   void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream);
   void EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to);
-  void EnqueueActing(ParameterSet& set, int count);
-  // Brings the observations to where EnqueueActing()'s kernels read them.
+  void EnqueueActing(ParameterSet& set, int count, const std::byte* observations);
+  // Brings the observations to where the kernels read them.
   void StageObservations(std::span<const std::byte> observations, int count);
   bool ReadsHostObservations(int count) const { return count <= 2; }
   void AwaitActionValues(int count);
@@ -144,9 +160,12 @@ class CudaLearner final : public GpuLearner {
   DeviceBuffer<double> squares_;
   DeviceBuffer<float> quantiles_;  // of categorical heads
   PinnedBuffer<StepState> host_step_;
-  PinnedBuffer<double> td_errors_;
-  PinnedBuffer<Uncertainty> uncertainty_;
+  DeviceBuffer<double> td_errors_;
+  DeviceBuffer<Uncertainty> uncertainty_;
+  PinnedBuffer<double> host_td_errors_;
+  PinnedBuffer<Uncertainty> host_uncertainty_;
   std::array<Graph, 2> update_graphs_;  // [current_]
+  std::array<Graph, 2> source_graphs_;  // [current_]; made when first needed
   bool begun_ = false;
   mutable FloatBuffer host_gradient_;
 
@@ -161,7 +180,9 @@ class CudaLearner final : public GpuLearner {
   DeviceBuffer<int> acting_counts_;
   PinnedBuffer<int> shown_counts_;
   std::vector<int> seen_counts_;
-  std::array<std::vector<Graph>, 2> acting_graphs_;  // [current_][count]; made when first needed
+  // [current_][count]; made when first needed.
+  std::array<std::vector<Graph>, 2> acting_graphs_;
+  std::array<std::vector<Graph>, 2> source_acting_graphs_;
 };
 
 }  // namespace uper

@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "uper/nn/cuda/device_info.h"
 
 namespace uper {
@@ -8,6 +10,10 @@ __global__ void ProbeKernel() {}
 }  // namespace
 
 GpuInfo FindCudaDevice() {
+  // More queues than the driver's default of 8, so that many runs in one process do not wait for
+  // each other; read when the driver starts.
+  static const int queues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+  static_cast<void>(queues);
   GpuInfo info{.built = true};
   int count = 0;
   cudaError_t status = cudaGetDeviceCount(&count);
@@ -34,6 +40,10 @@ GpuInfo FindCudaDevice() {
   }
   if (status == cudaSuccess) {
     info.usable = true;
+    std::size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
+      info.free_bytes = static_cast<std::int64_t>(free);
+    }
     return info;
   }
   cudaGetLastError();

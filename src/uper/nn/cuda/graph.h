@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <mutex>
 #include <utility>
 
 #include "uper/nn/cuda/cuda_error.h"
@@ -9,6 +10,18 @@
 namespace uper {
 
 // Handles of the CUDA runtime that free themselves.
+
+// While one thread records a graph no other may record or wait for the whole GPU: both would fail.
+inline std::mutex& RecordingMutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+// Waits for everything that any thread has given the GPU.
+inline void SynchronizeGpu(const char* what) {
+  const std::lock_guard lock(RecordingMutex());
+  CheckCuda(cudaDeviceSynchronize(), what);
+}
 
 class Stream {
  public:
@@ -52,6 +65,12 @@ class Event {
 
   operator cudaEvent_t() const { return event_; }  // NOLINT: a handle
 
+  void Record(cudaStream_t stream) const {
+    CheckCuda(cudaEventRecord(event_, stream), "cudaEventRecord");
+  }
+  // Waits for what was before the last Record(), if there was one.
+  void Synchronize() const { CheckCuda(cudaEventSynchronize(event_), "waiting for the GPU"); }
+
   // What is enqueued on `after` from now on waits for what is on `before`.
   void Order(cudaStream_t before, cudaStream_t after) const {
     CheckCuda(cudaEventRecord(event_, before), "cudaEventRecord");
@@ -69,6 +88,7 @@ class Graph {
   // Records what `enqueue` puts on the stream, and on streams that it forks from it and joins.
   template <typename Enqueue>
   Graph(cudaStream_t stream, const Enqueue& enqueue) {
+    const std::lock_guard lock(RecordingMutex());
     CheckCuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "recording a graph");
     cudaGraph_t graph = nullptr;
     try {

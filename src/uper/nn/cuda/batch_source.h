@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "uper/core/uncertainty.h"
+#include "uper/nn/cuda/optimizer_kernels.h"
+
+namespace uper {
+
+// Where the learner wants a batch, in the GPU's memory.
+struct BatchPointers {
+  std::byte* observations = nullptr;  // s_tm1 [batch, observation], then s_t
+  std::uint64_t* masks = nullptr;
+  std::int32_t* a_tm1 = nullptr;
+  float* r_t = nullptr;
+  float* discount_t = nullptr;
+  float* weights = nullptr;
+};
+
+// What an update found out about its samples, in the GPU's memory.
+struct SampleFindings {
+  const float* weights = nullptr;    // of the batch
+  const double* td_error = nullptr;  // [batch]
+  const Uncertainty* uncertainty = nullptr;
+};
+
+// Makes batches on the GPU and uses what updates find, as parts of the update's graph: the first
+// one, one beside its backward pass, and the last one. Has observations to act on, as the first
+// part of acting's graph.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+
+  virtual void EnqueueBatch(const BatchPointers& to, cudaStream_t stream) = 0;
+  virtual void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) = 0;
+  virtual void EnqueueEnd(const StepState* step, cudaStream_t stream) = 0;
+  virtual void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) = 0;
+};
+
+}  // namespace uper

@@ -1,0 +1,310 @@
+#include "uper/nn/cuda/cuda_replay.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "uper/base/check.h"
+#include "uper/replay/stored_priority.h"
+
+namespace uper {
+namespace {
+
+constexpr std::size_t kBlocks = 4;            // in flight
+constexpr std::size_t kRecordsOfABlock = 64;  // transitions, and frames
+
+const GpuReplaySpec& Checked(const GpuReplaySpec& spec) {
+  UPER_CHECK(spec.capacity >= 1 && spec.capacity <= 0xFFFFFFFFU, "a memory of 1 to 2^32 - 1");
+  const std::size_t observations = spec.stack_depth > 0
+                                       ? 2 * spec.stack_depth * sizeof(std::uint32_t)
+                                       : 2 * spec.observation_bytes;
+  UPER_CHECK(spec.record_bytes == observations + sizeof(GpuRecordTail), "records of another form");
+  UPER_CHECK(
+      spec.stack_depth == 0 || (spec.observation_bytes == spec.stack_depth * spec.frame_bytes &&
+                                spec.frame_capacity >= 1),
+      "frames of another form");
+  return spec;
+}
+
+std::size_t TreeValues(const GpuReplaySpec& spec) {
+  return TreeShape(spec.capacity).nodes() * kTreeFanOut;
+}
+
+}  // namespace
+
+CudaReplay::CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner)
+    : spec_(Checked(spec)),
+      learner_(learner),
+      batch_(learner.spec().batch),
+      records_(spec.capacity * spec.record_bytes),
+      frames_(spec.stack_depth > 0 ? spec.frame_capacity * spec.frame_bytes : 0),
+      priorities_(spec.capacity),
+      sums_(TreeValues(spec)),
+      minima_(spec.normalization == WeightNormalization::kBufferMax ? TreeValues(spec) : 0),
+      numbers_(1),
+      memory_(spec),
+      slots_(batch_),
+      probabilities_(batch_),
+      noisy_(batch_),
+      inputs_(kMaxQueued),
+      uniforms_(spec.draws ? kMaxQueued * batch_ : 0),
+      given_slots_(spec.draws ? 0 : kMaxQueued * batch_),
+      given_weights_(given_slots_.size()),
+      report_headers_(kMaxQueued),
+      report_slots_(kMaxQueued * batch_),
+      report_probabilities_(kMaxQueued * batch_),
+      report_td_(kMaxQueued * batch_),
+      report_weights_(kMaxQueued * batch_),
+      report_noisy_(kMaxQueued * batch_),
+      report_uncertainty_(kMaxQueued * batch_),
+      report_priorities_(kMaxQueued * batch_),
+      first_ids_(kMaxQueued),
+      ids_(batch_),
+      acting_frames_(batch_ * spec.stack_depth),
+      host_numbers_(1) {
+  memory_.records = records_.data();
+  memory_.frames = frames_.data();
+  memory_.priorities = priorities_.data();
+  memory_.sums = sums_.data();
+  memory_.minima = minima_.data();
+  memory_.numbers = numbers_.data();
+  for (std::size_t i = 0; i < kBlocks; ++i) {
+    blocks_.push_back({.records = PinnedBuffer<std::byte>(kRecordsOfABlock * spec.record_bytes),
+                       .frames = PinnedBuffer<std::byte>(
+                           spec.stack_depth > 0 ? kRecordsOfABlock * spec.frame_bytes : 0),
+                       .taken = std::make_unique<Event>()});
+  }
+  SynchronizeGpu("preparing the GPU");
+  double largest = spec.initial_priority;
+  float stored = 0;
+  if (StorePriority(largest, stored)) largest = stored;
+  SetPriorities({}, largest);
+}
+
+// Nothing may still use what is freed next.
+CudaReplay::~CudaReplay() { cudaStreamSynchronize(learner_.stream()); }
+
+void CudaReplay::Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) {
+  if (transitions.first_id >= next_id_) {
+    // All have left, and what came and left again since the last call is never looked at.
+    if (size() > 0) {
+      Stage({.old_first_id = first_id_,
+             .first_id = next_id_,
+             .old_next_id = next_id_,
+             .next_id = next_id_},
+            nullptr);
+    }
+    first_id_ = next_id_ = transitions.first_id;
+  }
+  if (spec_.stack_depth > 0) next_frame_ = std::max(next_frame_, frames.first_id);
+  const std::uint64_t frames_end = spec_.stack_depth > 0 ? frames.next_id : next_frame_;
+  while (first_id_ < transitions.first_id || next_id_ < transitions.next_id ||
+         next_frame_ < frames_end) {
+    const std::uint64_t end = std::min(transitions.next_id, next_id_ + kRecordsOfABlock);
+    const std::uint64_t frame_end = std::min(frames_end, next_frame_ + kRecordsOfABlock);
+    Block& block = NextBlock();
+    const std::size_t count = end - next_id_;
+    const std::size_t frame_count = frame_end - next_frame_;
+    if (count > 0) {
+      transitions.read(next_id_, end, block.records.span().first(count * spec_.record_bytes));
+    }
+    if (frame_count > 0) {
+      frames.read(next_frame_, frame_end,
+                  block.frames.span().first(frame_count * spec_.frame_bytes));
+    }
+    Stage({.old_first_id = first_id_,
+           .first_id = transitions.first_id,
+           .old_next_id = next_id_,
+           .next_id = end,
+           .first_frame = next_frame_,
+           .frame_count = static_cast<int>(frame_count),
+           .records = block.records.data(),
+           .frames = block.frames.data()},
+          &block);
+  }
+}
+
+CudaReplay::Block& CudaReplay::NextBlock() {
+  Block& block = blocks_[next_block_];
+  next_block_ = (next_block_ + 1) % blocks_.size();
+  block.taken->Synchronize();
+  return block;
+}
+
+void CudaReplay::Stage(const ReplayGrowth& growth, Block* block) {
+  LaunchStaged();
+  staged_ = growth;
+  staged_block_ = block;
+  first_id_ = growth.first_id;
+  next_id_ = growth.next_id;
+  next_frame_ += growth.frame_count;
+}
+
+void CudaReplay::LaunchStaged() {
+  if (!staged_) return;
+  LaunchGrow(memory_, *staged_, learner_.stream());
+  if (staged_block_ != nullptr) staged_block_->taken->Record(learner_.stream());
+  staged_.reset();
+}
+
+void CudaReplay::QueueUpdate(const GpuUpdate& update) {
+  UPER_CHECK(queued_ - reported_ < kMaxQueued, "reports of updates must be fetched");
+  UPER_CHECK(size() > 0, "nothing to draw from");
+  LaunchStaged();
+  const std::size_t entry = queued_ % kMaxQueued;
+  inputs_[entry] = {.first_slot = SlotOf(first_id_),
+                    .size = size(),
+                    .importance_exponent = update.importance_exponent};
+  if (spec_.draws) {
+    UPER_CHECK(update.uniforms.size() == batch_, "one random number a draw");
+    std::copy(update.uniforms.begin(), update.uniforms.end(), &uniforms_[entry * batch_]);
+  } else {
+    UPER_CHECK(update.ids.size() == batch_ && update.weights.size() == batch_, "one id a draw");
+    for (std::size_t j = 0; j < batch_; ++j) {
+      UPER_CHECK(update.ids[j] - first_id_ < size(), "no such transition");
+      given_slots_[entry * batch_ + j] = static_cast<std::uint32_t>(SlotOf(update.ids[j]));
+    }
+    std::copy(update.weights.begin(), update.weights.end(), &given_weights_[entry * batch_]);
+  }
+  first_ids_[entry] = first_id_;
+  learner_.QueueUpdate(*this);
+  ++queued_;
+}
+
+void CudaReplay::EnqueueBatch(const BatchPointers& to, cudaStream_t stream) {
+  const ReplayDraw draw{.memory = memory_,
+                        .batch = static_cast<int>(batch_),
+                        .ring = static_cast<int>(kMaxQueued),
+                        .inputs = inputs_.data(),
+                        .uniforms = uniforms_.data(),
+                        .given_slots = given_slots_.data(),
+                        .given_weights = given_weights_.data(),
+                        .noisy = noisy_.data(),
+                        .slots = slots_.data(),
+                        .probabilities = probabilities_.data(),
+                        .out = to};
+  LaunchDraw(draw, stream);
+  LaunchGather(draw, stream);
+}
+
+void CudaReplay::EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) {
+  LaunchPriorities({.memory = memory_,
+                    .batch = static_cast<int>(batch_),
+                    .ring = static_cast<int>(kMaxQueued),
+                    .slots = slots_.data(),
+                    .probabilities = probabilities_.data(),
+                    .noisy = noisy_.data(),
+                    .weights = findings.weights,
+                    .td_error = findings.td_error,
+                    .uncertainty = findings.uncertainty,
+                    .reports = {.headers = report_headers_.data(),
+                                .slots = report_slots_.data(),
+                                .probabilities = report_probabilities_.data(),
+                                .weights = report_weights_.data(),
+                                .noisy = report_noisy_.data(),
+                                .td_error = report_td_.data(),
+                                .uncertainty = report_uncertainty_.data(),
+                                .priorities = report_priorities_.data()}},
+                   stream);
+}
+
+void CudaReplay::EnqueueEnd(const StepState* step, cudaStream_t stream) {
+  LaunchReport(memory_, static_cast<int>(kMaxQueued), step, report_headers_.data(), stream);
+}
+
+std::optional<GpuUpdateReport> CudaReplay::NextReport(bool wait) {
+  if (reported_ == queued_) return std::nullopt;
+  const std::size_t entry = reported_ % kMaxQueued;
+  std::atomic_ref<unsigned long long> sequence(report_headers_[entry].sequence);
+  if (sequence.load(std::memory_order_acquire) != reported_ + 1) {
+    if (!wait) return std::nullopt;
+    CheckCuda(cudaStreamSynchronize(learner_.stream()), "waiting for the GPU");
+    UPER_CHECK(sequence.load(std::memory_order_acquire) == reported_ + 1, "a report is missing");
+  }
+  ++reported_;
+  const ReplayReportHeader& header = report_headers_[entry];
+  const std::size_t first_slot = SlotOf(first_ids_[entry]);
+  const std::size_t at = entry * batch_;
+  for (std::size_t j = 0; j < batch_; ++j) {
+    const std::size_t slot = report_slots_[at + j];
+    const std::size_t rank =
+        slot >= first_slot ? slot - first_slot : slot + spec_.capacity - first_slot;
+    ids_[j] = first_ids_[entry] + rank;
+  }
+  return GpuUpdateReport{.loss = header.step.loss,
+                         .gradient_norm = header.step.gradient_norm,
+                         .finite = header.step.finite != 0,
+                         .massless = header.massless != 0,
+                         .ids = ids_,
+                         .probabilities = report_probabilities_.span().subspan(at, batch_),
+                         .weights = report_weights_.span().subspan(at, batch_),
+                         .noisy = report_noisy_.span().subspan(at, batch_),
+                         .td_error = report_td_.span().subspan(at, batch_),
+                         .uncertainty = report_uncertainty_.span().subspan(at, batch_),
+                         .priorities = report_priorities_.span().subspan(at, batch_)};
+}
+
+void CudaReplay::ActionValues(std::span<const std::uint32_t> slots, int count, std::span<float> q) {
+  UPER_CHECK(spec_.stack_depth > 0, "observations are stored whole");
+  UPER_CHECK(slots.size() == count * std::size_t{1} * spec_.stack_depth &&
+                 slots.size() <= acting_frames_.size(),
+             "the stacks must fit the count");
+  std::transform(slots.begin(), slots.end(), acting_frames_.data(),
+                 [this](std::uint32_t slot) { return FrameAt(slot); });
+  learner_.BeginActing(*this, count);
+  LaunchStaged();
+  learner_.FinishActing(count, q);
+}
+
+// Where a frame is: in the GPU's ring, or still on the way to it.
+const std::byte* CudaReplay::FrameAt(std::uint32_t slot) const {
+  if (slot == kGpuZeroSlot) return nullptr;
+  UPER_CHECK(slot < spec_.frame_capacity, "no such frame");
+  if (staged_) {
+    const std::size_t first = staged_->first_frame % spec_.frame_capacity;
+    const std::size_t index = (slot + spec_.frame_capacity - first) % spec_.frame_capacity;
+    if (index < static_cast<std::size_t>(staged_->frame_count)) {
+      return staged_->frames + index * spec_.frame_bytes;
+    }
+  }
+  return frames_.data() + slot * spec_.frame_bytes;
+}
+
+void CudaReplay::EnqueueObservations(int count, std::byte* to, cudaStream_t stream) {
+  LaunchGatherStacks(memory_, acting_frames_.data(), count, to, stream);
+}
+
+void CudaReplay::GetPriorities(std::span<float> priorities, double& largest) {
+  UPER_CHECK(priorities.size() == size(), "one priority a transition");
+  LaunchStaged();
+  if (host_priorities_.size() == 0) host_priorities_ = PinnedBuffer<float>(spec_.capacity);
+  priorities_.Download(host_priorities_.span(), learner_.stream());
+  numbers_.Download(host_numbers_.span(), learner_.stream());
+  CheckCuda(cudaStreamSynchronize(learner_.stream()), "waiting for the GPU");
+  for (std::size_t i = 0; i < priorities.size(); ++i) {
+    priorities[i] = host_priorities_[SlotOf(first_id_ + i)];
+  }
+  largest = host_numbers_[0].largest_priority;
+}
+
+void CudaReplay::SetPriorities(std::span<const float> priorities, double largest) {
+  UPER_CHECK(priorities.size() == size(), "one priority a transition");
+  LaunchStaged();
+  if (host_priorities_.size() == 0) host_priorities_ = PinnedBuffer<float>(spec_.capacity);
+  numbers_.Download(host_numbers_.span(), learner_.stream());
+  CheckCuda(cudaStreamSynchronize(learner_.stream()), "waiting for the GPU");
+  std::fill_n(host_priorities_.data(), host_priorities_.size(), 0.0F);
+  ReplayNumbers& numbers = host_numbers_[0];
+  numbers.largest_priority = largest;
+  numbers.positive_count = 0;
+  for (std::size_t i = 0; i < priorities.size(); ++i) {
+    host_priorities_[SlotOf(first_id_ + i)] = priorities[i];
+    numbers.positive_count += priorities[i] > 0 ? 1 : 0;
+  }
+  priorities_.Upload(host_priorities_.span(), learner_.stream());
+  numbers_.Upload(host_numbers_.span(), learner_.stream());
+  LaunchRebuild(memory_, learner_.stream());
+  CheckCuda(cudaStreamSynchronize(learner_.stream()), "waiting for the GPU");
+}
+
+}  // namespace uper

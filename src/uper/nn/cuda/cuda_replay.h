@@ -1,0 +1,93 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "uper/nn/cuda/batch_source.h"
+#include "uper/nn/cuda/cuda_learner.h"
+#include "uper/nn/cuda/device_buffer.h"
+#include "uper/nn/cuda/graph.h"
+#include "uper/nn/cuda/replay_kernels.h"
+#include "uper/nn/gpu_replay.h"
+
+namespace uper {
+
+// GpuReplay in CUDA, on the learner's stream. What the host hands over lies in pinned memory, which
+// kernels read: new records in blocks, each with an event that says when it may be filled again,
+// inputs and reports of updates in rings. Acting reads the newest frames where they are.
+class CudaReplay final : public GpuReplay, private BatchSource {
+ public:
+  CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner);
+  ~CudaReplay() override;
+
+  const GpuReplaySpec& spec() const override { return spec_; }
+  void Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) override;
+  void QueueUpdate(const GpuUpdate& update) override;
+  std::optional<GpuUpdateReport> NextReport(bool wait) override;
+  void ActionValues(std::span<const std::uint32_t> slots, int count, std::span<float> q) override;
+  void GetPriorities(std::span<float> priorities, double& largest) override;
+  void SetPriorities(std::span<const float> priorities, double largest) override;
+
+ private:
+  // Records on their way to the GPU.
+  struct Block {
+    PinnedBuffer<std::byte> records, frames;
+    std::unique_ptr<Event> taken;  // by the GPU
+  };
+
+  void EnqueueBatch(const BatchPointers& to, cudaStream_t stream) override;
+  void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) override;
+  void EnqueueEnd(const StepState* step, cudaStream_t stream) override;
+  void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) override;
+  Block& NextBlock();
+  void Stage(const ReplayGrowth& growth, Block* block);
+  void LaunchStaged();
+  const std::byte* FrameAt(std::uint32_t slot) const;
+  std::size_t SlotOf(std::uint64_t id) const { return id % spec_.capacity; }
+  std::size_t size() const { return next_id_ - first_id_; }
+
+  const GpuReplaySpec spec_;
+  CudaLearner& learner_;
+  const std::size_t batch_;
+
+  DeviceBuffer<std::byte> records_, frames_;
+  DeviceBuffer<float> priorities_;
+  DeviceBuffer<double> sums_, minima_;
+  DeviceBuffer<ReplayNumbers> numbers_;
+  ReplayMemory memory_;
+
+  // What the GPU has, in the order of the calls.
+  std::uint64_t first_id_ = 0, next_id_ = 0, next_frame_ = 0;
+  std::vector<Block> blocks_;
+  std::size_t next_block_ = 0;
+  // The newest of it is handed over when it is needed, so that acting need not wait for that.
+  std::optional<ReplayGrowth> staged_;
+  Block* staged_block_ = nullptr;
+
+  // Of the draw under way.
+  DeviceBuffer<std::uint32_t> slots_;
+  DeviceBuffer<double> probabilities_;
+  DeviceBuffer<std::uint8_t> noisy_;
+
+  // Rings, [kMaxQueued] or [kMaxQueued, batch].
+  PinnedBuffer<ReplayInputs> inputs_;
+  PinnedBuffer<double> uniforms_;
+  PinnedBuffer<std::uint32_t> given_slots_;
+  PinnedBuffer<float> given_weights_;
+  PinnedBuffer<ReplayReportHeader> report_headers_;
+  PinnedBuffer<std::uint32_t> report_slots_;
+  PinnedBuffer<double> report_probabilities_, report_td_;
+  PinnedBuffer<float> report_weights_;
+  PinnedBuffer<std::uint8_t> report_noisy_;
+  PinnedBuffer<Uncertainty> report_uncertainty_;
+  PinnedBuffer<Priority> report_priorities_;
+  std::vector<std::uint64_t> first_ids_;  // of each queued update, by ring entry
+  std::vector<std::uint64_t> ids_;        // of the report that was handed out last
+  std::uint64_t queued_ = 0, reported_ = 0;
+
+  PinnedBuffer<const std::byte*> acting_frames_;
+  PinnedBuffer<float> host_priorities_;
+  PinnedBuffer<ReplayNumbers> host_numbers_;
+};
+
+}  // namespace uper

@@ -1,0 +1,415 @@
+#include <cstring>
+
+#include "uper/nn/cuda/cuda_error.h"
+#include "uper/nn/cuda/replay_kernels.h"
+#include "uper/replay/selection_math.h"
+#include "uper/replay/stored_priority.h"
+
+// Compiled without fused multiply-adds: sums and probabilities are the host's, bit for bit.
+
+namespace uper {
+namespace {
+
+constexpr int kThreads = 128;      // of the kernels of one block
+constexpr int kCopyThreads = 256;  // a block copies one frame or record
+constexpr int kRebuildThreads = 256;
+
+// By all threads of a block.
+__device__ void CopyBytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const std::size_t alignment =
+      reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
+  if (alignment % sizeof(uint4) == 0) {
+    for (std::size_t i = threadIdx.x; i < bytes / sizeof(uint4); i += blockDim.x) {
+      reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
+    }
+  } else if (alignment % sizeof(unsigned) == 0) {
+    for (std::size_t i = threadIdx.x; i < bytes / sizeof(unsigned); i += blockDim.x) {
+      reinterpret_cast<unsigned*>(to)[i] = reinterpret_cast<const unsigned*>(from)[i];
+    }
+  } else {
+    for (std::size_t i = threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
+  }
+}
+
+__device__ void ZeroBytes(std::byte* to, std::size_t bytes) {
+  for (std::size_t i = threadIdx.x; i < bytes; i += blockDim.x) to[i] = std::byte{0};
+}
+
+__device__ void CopyFrame(const ReplayMemory& memory, std::uint32_t slot, std::byte* to) {
+  if (slot == kGpuZeroSlot) {
+    ZeroBytes(to, memory.frame_bytes);
+  } else {
+    CopyBytes(to, memory.frames + slot * memory.frame_bytes, memory.frame_bytes);
+  }
+}
+
+// The root of a tree.
+template <typename Reduction>
+__device__ double Root(const double* nodes, const TreeShape& shape) {
+  return ReduceNode<Reduction>(nodes + kTreeFanOut * (shape.nodes() - 1));
+}
+
+// Recomputes everything above the leaves slot_of(0), ..., slot_of(count - 1). By one whole block.
+template <typename Reduction, typename SlotOf>
+__device__ void Climb(double* nodes, const TreeShape& shape, int count, const SlotOf& slot_of) {
+  for (std::size_t level = 0; level + 1 < shape.levels; ++level) {
+    __syncthreads();
+    const double* below = nodes + kTreeFanOut * shape.level_begin[level];
+    double* above = nodes + kTreeFanOut * shape.level_begin[level + 1];
+    for (int j = static_cast<int>(threadIdx.x); j < count; j += static_cast<int>(blockDim.x)) {
+      const std::size_t n = slot_of(j) >> (kTreeShift * (level + 1));
+      above[n] = ReduceNode<Reduction>(below + kTreeFanOut * n);
+    }
+  }
+  __syncthreads();
+}
+
+template <typename SlotOf>
+__device__ void ClimbBoth(const ReplayMemory& memory, int count, const SlotOf& slot_of) {
+  Climb<SumReduction>(memory.sums, memory.shape, count, slot_of);
+  if (memory.minima != nullptr) {
+    Climb<MinReduction>(memory.minima, memory.shape, count, slot_of);
+  }
+}
+
+__device__ void SetLeaf(const ReplayMemory& memory, std::size_t slot, float priority) {
+  const float former = memory.priorities[slot];
+  memory.priorities[slot] = priority;
+  const double mass = PriorityMass(priority, memory.exponent);
+  memory.sums[slot] = mass;
+  if (memory.minima != nullptr) memory.minima[slot] = mass > 0 ? mass : MinReduction::kIdentity;
+  const int gain = (priority > 0 ? 1 : 0) - (former > 0 ? 1 : 0);
+  if (gain != 0) {
+    atomicAdd(&memory.numbers->positive_count,
+              static_cast<unsigned long long>(static_cast<long long>(gain)));
+  }
+}
+
+// Masses of what left and of what is new. By one block.
+__device__ void GrowTree(const ReplayMemory& memory, const ReplayGrowth& growth) {
+  const int left = static_cast<int>(growth.first_id - growth.old_first_id);
+  const int added = static_cast<int>(growth.next_id - growth.old_next_id);
+  const float largest = static_cast<float>(memory.numbers->largest_priority);
+  const auto slot_of = [&](int j) {
+    const std::uint64_t id = j < left ? growth.old_first_id + j : growth.old_next_id + (j - left);
+    return static_cast<std::size_t>(id % memory.capacity);
+  };
+  for (int j = static_cast<int>(threadIdx.x); j < left; j += kCopyThreads) {
+    SetLeaf(memory, slot_of(j), 0);
+  }
+  __syncthreads();
+  for (int j = left + static_cast<int>(threadIdx.x); j < left + added; j += kCopyThreads) {
+    SetLeaf(memory, slot_of(j), largest);
+  }
+  ClimbBoth(memory, left + added, slot_of);
+}
+
+// Block 0: the tree; then a block a frame and a block a transition.
+__global__ void __launch_bounds__(kCopyThreads)
+    GrowKernel(const __grid_constant__ ReplayMemory memory,
+               const __grid_constant__ ReplayGrowth growth) {
+  if (blockIdx.x == 0) return GrowTree(memory, growth);
+  const int block = static_cast<int>(blockIdx.x) - 1;
+  if (block < growth.frame_count) {
+    const std::size_t slot = (growth.first_frame + block) % memory.frame_capacity;
+    CopyBytes(memory.frames + slot * memory.frame_bytes, growth.frames + block * memory.frame_bytes,
+              memory.frame_bytes);
+    return;
+  }
+  const std::uint64_t index = block - growth.frame_count;
+  const std::size_t slot = (growth.old_next_id + index) % memory.capacity;
+  CopyBytes(memory.records + slot * memory.record_bytes,
+            growth.records + index * memory.record_bytes, memory.record_bytes);
+}
+
+struct DrawnSlot {
+  std::size_t slot;
+  double probability;
+};
+
+__device__ std::size_t FindSlot(const ReplayMemory& memory, double mass) {
+  double rest = SearchableMass(mass);
+  std::size_t index = 0;
+  for (std::size_t level = memory.shape.levels; level-- > 0;) {
+    const double* node = memory.sums + kTreeFanOut * (memory.shape.level_begin[level] + index);
+    double values[kTreeFanOut];
+    for (std::size_t k = 0; k < kTreeFanOut; ++k) values[k] = node[k];
+    index = index * kTreeFanOut + ChildFor(values, rest);
+  }
+  return index;
+}
+
+// As Selector::SampleAt.
+__device__ DrawnSlot DrawAt(const ReplayMemory& memory, const ReplayInputs& inputs, double total,
+                            double uniform) {
+  const auto at_fraction = [&](double fraction) {
+    return SlotInRing(inputs.first_slot, UniformRank(fraction, inputs.size), memory.capacity);
+  };
+  if (!(total > 0)) return {at_fraction(uniform), 1.0 / static_cast<double>(inputs.size)};
+  const double mix = memory.mix;
+  const std::size_t slot = uniform < mix ? at_fraction(uniform / mix)
+                                         : FindSlot(memory, (uniform - mix) / (1 - mix) * total);
+  return {slot, MixedProbability(memory.sums[slot], total, mix, inputs.size)};
+}
+
+// As Selector::SmallestProbability.
+__device__ double SmallestProbability(const ReplayMemory& memory, const ReplayInputs& inputs,
+                                      double total) {
+  if (!(total > 0)) return 1.0 / static_cast<double>(inputs.size);
+  const bool some_without = memory.numbers->positive_count < inputs.size && memory.mix > 0;
+  const double mass = some_without ? 0 : Root<MinReduction>(memory.minima, memory.shape);
+  return MixedProbability(mass, total, memory.mix, inputs.size);
+}
+
+// Smallest of the block's values, in all threads. `scratch`: kThreads entries.
+__device__ double BlockMin(double value, double* scratch) {
+  __syncthreads();
+  scratch[threadIdx.x] = value;
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    const int i = static_cast<int>(threadIdx.x);
+    if (i < half && scratch[i + half] < scratch[i]) scratch[i] = scratch[i + half];
+  }
+  __syncthreads();
+  return scratch[0];
+}
+
+__device__ GpuRecordTail TailOf(const ReplayMemory& memory, std::size_t slot) {
+  const std::byte* at = memory.records + (slot + 1) * memory.record_bytes - sizeof(GpuRecordTail);
+  GpuRecordTail tail;
+  if (memory.record_bytes % alignof(GpuRecordTail) == 0) {
+    tail = *reinterpret_cast<const GpuRecordTail*>(at);
+  } else {
+    memcpy(&tail, at, sizeof(tail));
+  }
+  return tail;
+}
+
+__device__ double UnitProbability(const ReplayMemory& memory, const ReplayInputs& inputs,
+                                  double total, double smallest_of_batch) {
+  switch (memory.normalization) {
+    case WeightNormalization::kNone:
+      return 1 / static_cast<double>(inputs.size);
+    case WeightNormalization::kBatchMax:
+      return smallest_of_batch;
+    case WeightNormalization::kBufferMax:
+      return SmallestProbability(memory, inputs, total);
+  }
+  return 1;
+}
+
+// One block.
+__global__ void __launch_bounds__(kThreads) DrawKernel(const __grid_constant__ ReplayDraw draw) {
+  __shared__ double scratch[kThreads];
+  const ReplayMemory& memory = draw.memory;
+  const std::size_t entry = memory.numbers->updates % draw.ring;
+  const ReplayInputs inputs = draw.inputs[entry];
+  const double total = Root<SumReduction>(memory.sums, memory.shape);
+  const bool given = draw.uniforms == nullptr;
+  double smallest = 1;
+  for (int j = static_cast<int>(threadIdx.x); j < draw.batch; j += kThreads) {
+    DrawnSlot drawn{0, 1};
+    if (given) {
+      drawn.slot = draw.given_slots[entry * draw.batch + j];
+    } else {
+      drawn = DrawAt(memory, inputs, total, draw.uniforms[entry * draw.batch + j]);
+    }
+    draw.slots[j] = static_cast<std::uint32_t>(drawn.slot);
+    draw.probabilities[j] = drawn.probability;
+    smallest = drawn.probability < smallest ? drawn.probability : smallest;
+    const GpuRecordTail tail = TailOf(memory, drawn.slot);
+    draw.out.a_tm1[j] = tail.a_tm1;
+    draw.out.r_t[j] = tail.r_t;
+    draw.out.discount_t[j] = tail.discount_t;
+    draw.out.masks[j] = tail.mask;
+    draw.noisy[j] = tail.noisy != 0 ? 1 : 0;
+  }
+  if (threadIdx.x == 0) memory.numbers->massless = !given && !(total > 0) ? 1 : 0;
+  const double unit = UnitProbability(memory, inputs, total, BlockMin(smallest, scratch));
+  for (int j = static_cast<int>(threadIdx.x); j < draw.batch; j += kThreads) {
+    draw.out.weights[j] =
+        given ? draw.given_weights[entry * draw.batch + j]
+              : RelativeWeight(draw.probabilities[j], unit, inputs.importance_exponent,
+                               LargestWeight(memory.normalization));
+  }
+}
+
+// Blocks [sample, s_tm1 or s_t, frame of the stack].
+__global__ void __launch_bounds__(kCopyThreads)
+    GatherKernel(const __grid_constant__ ReplayDraw draw) {
+  const ReplayMemory& memory = draw.memory;
+  const int sample = static_cast<int>(blockIdx.x);
+  const std::byte* record = memory.records + draw.slots[sample] * memory.record_bytes;
+  std::byte* to =
+      draw.out.observations +
+      (blockIdx.y * static_cast<std::size_t>(draw.batch) + sample) * memory.observation_bytes;
+  if (memory.stack_depth == 0) {
+    return CopyBytes(to, record + blockIdx.y * memory.observation_bytes, memory.observation_bytes);
+  }
+  const auto* slots = reinterpret_cast<const std::uint32_t*>(record);
+  CopyFrame(memory, slots[blockIdx.y * memory.stack_depth + blockIdx.z],
+            to + blockIdx.z * memory.frame_bytes);
+}
+
+// A block a frame.
+__global__ void __launch_bounds__(kCopyThreads)
+    GatherStacksKernel(std::size_t frame_bytes, const std::byte* const* frames,
+                       std::byte* observations) {
+  const std::size_t index = blockIdx.x;
+  const std::byte* frame = frames[index];
+  std::byte* to = observations + index * frame_bytes;
+  if (frame == nullptr) {
+    ZeroBytes(to, frame_bytes);
+  } else {
+    CopyBytes(to, frame, frame_bytes);
+  }
+}
+
+// As ReplayBuffer::SetPriorities: the last valid entry for a slot wins, all valid ones count for
+// the largest. `stored` [batch]: the priority, or negative where it is refused. By one block.
+__device__ void SetPriorities(const ReplayMemory& memory, const std::uint32_t* slots,
+                              const float* stored, int batch) {
+  __shared__ unsigned largest_bits;  // floats that are not negative compare as their bits
+  if (threadIdx.x == 0) largest_bits = 0;
+  __syncthreads();
+  for (int j = static_cast<int>(threadIdx.x); j < batch; j += kThreads) {
+    if (stored[j] < 0) continue;
+    atomicMax(&largest_bits, __float_as_uint(stored[j]));
+    bool last = true;
+    for (int k = j + 1; k < batch; ++k) last = last && (stored[k] < 0 || slots[k] != slots[j]);
+    if (last) SetLeaf(memory, slots[j], stored[j]);
+  }
+  ClimbBoth(memory, batch, [&](int j) { return static_cast<std::size_t>(slots[j]); });
+  if (threadIdx.x > 0) return;
+  double largest = memory.numbers->largest_priority * memory.largest_decay;
+  const double seen = static_cast<double>(__uint_as_float(largest_bits));
+  largest = largest < static_cast<double>(kSmallestPriority)
+                ? static_cast<double>(kSmallestPriority)
+                : largest;
+  memory.numbers->largest_priority = seen > largest ? seen : largest;
+}
+
+// One block. Shared memory: [batch] floats.
+__global__ void __launch_bounds__(kThreads)
+    PrioritiesKernel(const __grid_constant__ ReplayPriorities call) {
+  extern __shared__ float stored[];
+  const ReplayMemory& memory = call.memory;
+  const std::size_t entry = memory.numbers->updates % call.ring;
+  const ReplayReports& reports = call.reports;
+  for (int j = static_cast<int>(threadIdx.x); j < call.batch; j += kThreads) {
+    const Uncertainty uncertainty = call.uncertainty[j];
+    const double td_error = call.td_error[j];
+    const Priority priority = ComputePriority(
+        memory.rule, {.uncertainty = uncertainty, .td_error = td_error}, memory.limits);
+    float value;
+    stored[j] = StorePriority(priority.value, value) ? value : -1.0F;
+    const std::size_t at = entry * call.batch + j;
+    reports.slots[at] = call.slots[j];
+    reports.probabilities[at] = call.probabilities[j];
+    reports.weights[at] = call.weights[j];
+    reports.noisy[at] = call.noisy[j];
+    reports.td_error[at] = td_error;
+    reports.uncertainty[at] = uncertainty;
+    reports.priorities[at] = priority;
+  }
+  __syncthreads();
+  if (memory.rule != PriorityRule::kUniform) {
+    SetPriorities(memory, call.slots, stored, call.batch);
+  }
+  __threadfence_system();
+}
+
+__global__ void ReportKernel(ReplayNumbers* numbers, int ring, const StepState* step,
+                             ReplayReportHeader* headers) {
+  const unsigned long long update = numbers->updates;
+  ReplayReportHeader& header = headers[update % ring];
+  header.step = *step;
+  header.massless = numbers->massless;
+  numbers->updates = update + 1;
+  __threadfence_system();
+  *const_cast<volatile unsigned long long*>(&header.sequence) = update + 1;
+}
+
+template <typename Reduction>
+__global__ void LeavesKernel(const __grid_constant__ ReplayMemory memory, double* nodes) {
+  const std::size_t i = blockIdx.x * std::size_t{kRebuildThreads} + threadIdx.x;
+  if (i >= memory.shape.NodesOf(0) * kTreeFanOut) return;
+  const double mass =
+      i < memory.capacity ? PriorityMass(memory.priorities[i], memory.exponent) : 0.0;
+  nodes[i] = mass > 0 ? mass : Reduction::kIdentity;
+}
+
+template <typename Reduction>
+__global__ void LevelKernel(const __grid_constant__ TreeShape shape, std::size_t level,
+                            double* nodes) {
+  const std::size_t n = blockIdx.x * std::size_t{kRebuildThreads} + threadIdx.x;
+  if (n >= shape.NodesOf(level + 1) * kTreeFanOut) return;
+  const double* below = nodes + kTreeFanOut * shape.level_begin[level];
+  nodes[kTreeFanOut * shape.level_begin[level + 1] + n] =
+      n < shape.NodesOf(level) ? ReduceNode<Reduction>(below + kTreeFanOut * n)
+                               : Reduction::kIdentity;
+}
+
+unsigned BlocksFor(std::size_t items) {
+  return static_cast<unsigned>((items + kRebuildThreads - 1) / kRebuildThreads);
+}
+
+template <typename Reduction>
+void RebuildTree(const ReplayMemory& memory, double* nodes, cudaStream_t stream) {
+  const TreeShape& shape = memory.shape;
+  LeavesKernel<Reduction>
+      <<<BlocksFor(shape.NodesOf(0) * kTreeFanOut), kRebuildThreads, 0, stream>>>(memory, nodes);
+  for (std::size_t level = 0; level + 1 < shape.levels; ++level) {
+    LevelKernel<Reduction>
+        <<<BlocksFor(shape.NodesOf(level + 1) * kTreeFanOut), kRebuildThreads, 0, stream>>>(
+            shape, level, nodes);
+  }
+}
+
+}  // namespace
+
+void LaunchGrow(const ReplayMemory& memory, const ReplayGrowth& growth, cudaStream_t stream) {
+  const auto blocks =
+      static_cast<unsigned>(1 + growth.frame_count + (growth.next_id - growth.old_next_id));
+  GrowKernel<<<blocks, kCopyThreads, 0, stream>>>(memory, growth);
+  CheckCuda(cudaGetLastError(), "storing transitions");
+}
+
+void LaunchDraw(const ReplayDraw& draw, cudaStream_t stream) {
+  DrawKernel<<<1, kThreads, 0, stream>>>(draw);
+  CheckCuda(cudaGetLastError(), "drawing a batch");
+}
+
+void LaunchGather(const ReplayDraw& draw, cudaStream_t stream) {
+  const auto frames =
+      static_cast<unsigned>(draw.memory.stack_depth > 0 ? draw.memory.stack_depth : 1);
+  GatherKernel<<<dim3(static_cast<unsigned>(draw.batch), 2, frames), kCopyThreads, 0, stream>>>(
+      draw);
+  CheckCuda(cudaGetLastError(), "gathering a batch");
+}
+
+void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream) {
+  PrioritiesKernel<<<1, kThreads, call.batch * sizeof(float), stream>>>(call);
+  CheckCuda(cudaGetLastError(), "setting priorities");
+}
+
+void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
+                  ReplayReportHeader* headers, cudaStream_t stream) {
+  ReportKernel<<<1, 1, 0, stream>>>(memory.numbers, ring, step, headers);
+  CheckCuda(cudaGetLastError(), "reporting an update");
+}
+
+void LaunchGatherStacks(const ReplayMemory& memory, const std::byte* const* frames, int count,
+                        std::byte* observations, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>(count * memory.stack_depth);
+  GatherStacksKernel<<<blocks, kCopyThreads, 0, stream>>>(memory.frame_bytes, frames, observations);
+  CheckCuda(cudaGetLastError(), "gathering observations");
+}
+
+void LaunchRebuild(const ReplayMemory& memory, cudaStream_t stream) {
+  RebuildTree<SumReduction>(memory, memory.sums, stream);
+  if (memory.minima != nullptr) RebuildTree<MinReduction>(memory, memory.minima, stream);
+  CheckCuda(cudaGetLastError(), "building the tree");
+}
+
+}  // namespace uper

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "uper/core/importance_weights.h"
+#include "uper/core/priority.h"
+#include "uper/core/uncertainty.h"
+
+namespace uper {
+
+// What decides how a replay memory on the GPU draws and prioritises.
+struct GpuReplaySpec {
+  std::size_t capacity = 0;  // transitions
+  // Of the record of a transition: what names its observations and a GpuRecordTail. Stacked frames:
+  // [2, stack_depth] frame slots of 32 bits (kGpuZeroSlot: zeros); else both observations whole.
+  std::size_t record_bytes = 0;
+  std::size_t observation_bytes = 0;  // of one whole observation
+  int stack_depth = 0;                // 0: observations are stored whole
+  std::size_t frame_bytes = 0;        // of stacked frames
+  std::size_t frame_capacity = 0;
+
+  bool draws = true;  // by priority, on the GPU; else the caller draws
+  double priority_exponent = 0;
+  double uniform_mix = 0;
+  WeightNormalization normalization = WeightNormalization::kBatchMax;
+  double initial_priority = 1;  // ReplayBufferOptions
+  double largest_priority_decay = 1;
+  PriorityRule rule = PriorityRule::kUniform;  // kUniform: priorities stay as they are
+  PriorityLimits limits;
+
+  std::size_t GpuBytes() const;  // what it takes of the GPU's memory
+};
+
+inline constexpr std::uint32_t kGpuZeroSlot = 0xFFFFFFFFU;
+
+// The end of a transition's record.
+struct GpuRecordTail {
+  std::int32_t a_tm1 = 0;
+  float r_t = 0;
+  float discount_t = 0;
+  std::uint32_t noisy = 0;
+  std::uint64_t mask = 0;
+};
+
+// Records of ids in a ring, which live at id % capacity on the host and on the GPU.
+struct GpuRecordSource {
+  std::uint64_t first_id = 0;  // the live ones are [first_id, next_id)
+  std::uint64_t next_id = 0;
+  std::function<void(std::uint64_t begin, std::uint64_t end, std::span<std::byte> out)> read;
+};
+
+// One update. Either the random numbers of its draws (GpuReplaySpec::draws) or the draws
+// themselves.
+struct GpuUpdate {
+  double importance_exponent = 0;
+  std::span<const double> uniforms;    // [batch], each in [0, 1)
+  std::span<const std::uint64_t> ids;  // [batch]
+  std::span<const float> weights;      // [batch]
+};
+
+// What an update did. The spans hold until the next call.
+struct GpuUpdateReport {
+  double loss = 0;
+  double gradient_norm = 0;
+  bool finite = true;     // else the update was not made, nor anything after it
+  bool massless = false;  // nothing had mass: the draws were uniform
+  std::span<const std::uint64_t> ids;
+  std::span<const double> probabilities;  // of the draws, if made on the GPU
+  std::span<const float> weights;
+  std::span<const std::uint8_t> noisy;  // GpuRecordTail
+  std::span<const double> td_error;
+  std::span<const Uncertainty> uncertainty;
+  std::span<const Priority> priorities;
+};
+
+// A replay memory in the GPU's memory beside a learner: frames stored once, records, priorities and
+// their sum tree. It follows a memory of the host, which stays the source of everything but the
+// priorities. For equal priorities the draws are those of the host's proportional selector, but for
+// the last bits of powers, which the GPU rounds in its own way.
+//
+// An update draws, gathers, learns and sets priorities without the host: updates are queued one
+// after another and reported in order. Everything happens in the order of the calls. After an
+// update that was not finite nothing may be relied on but its report. Not thread-safe.
+class GpuReplay {
+ public:
+  virtual ~GpuReplay() = default;
+
+  virtual const GpuReplaySpec& spec() const = 0;
+
+  // Takes over what the host has stored or evicted since the last call; new transitions get the
+  // largest priority. `frames` is not looked at where observations are stored whole.
+  virtual void Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) = 0;
+
+  // Queues an update of the learner. At most kMaxQueued may be without a report.
+  static constexpr std::size_t kMaxQueued = 64;
+  virtual void QueueUpdate(const GpuUpdate& update) = 0;
+  // Of the oldest update that was not reported yet, if there is one; `wait`: also if it must be
+  // waited for.
+  virtual std::optional<GpuUpdateReport> NextReport(bool wait) = 0;
+
+  // As Learner::ActionValues, of stacks of frames that are on the GPU: slots [count, stack_depth].
+  virtual void ActionValues(std::span<const std::uint32_t> slots, int count,
+                            std::span<float> q) = 0;
+
+  // Raw priorities of all live transitions, oldest first, and the largest one ever given; they
+  // wait for all updates.
+  virtual void GetPriorities(std::span<float> priorities, double& largest) = 0;
+  virtual void SetPriorities(std::span<const float> priorities, double largest) = 0;
+};
+
+}  // namespace uper

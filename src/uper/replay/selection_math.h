@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "uper/core/host_device.h"
+
+namespace uper {
+
+// How priorities become probabilities, for the host's selectors and the GPU's (selector.h says what
+// it means).
+
+// priority^exponent, 0 for priority 0 (also with exponent 0).
+UPER_HOST_DEVICE inline double PriorityMass(float priority, double exponent) {
+  if (priority == 0) return 0;
+  if (exponent == 0) return 1;
+  if (exponent == 1) return priority;
+  return std::pow(static_cast<double>(priority), exponent);
+}
+
+// Of one draw, uniform in a share `mix` of the draws.
+UPER_HOST_DEVICE inline double MixedProbability(double mass, double total, double mix,
+                                                std::size_t size) {
+  const double p = (1 - mix) * (mass / total) + mix / static_cast<double>(size);
+  return p < 1 ? p : 1.0;
+}
+
+// The filled slots are a ring.
+UPER_HOST_DEVICE inline std::size_t SlotInRing(std::size_t first_slot, std::size_t age_rank,
+                                               std::size_t capacity) {
+  const std::size_t slot = first_slot + age_rank;
+  return slot < capacity ? slot : slot - capacity;
+}
+
+// The age rank at a fraction in [0, 1] of `size` items.
+UPER_HOST_DEVICE inline std::size_t UniformRank(double fraction, std::size_t size) {
+  const auto rank = static_cast<std::size_t>(fraction * static_cast<double>(size));
+  return rank < size ? rank : size - 1;
+}
+
+}  // namespace uper

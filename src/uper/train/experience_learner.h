@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "uper/nn/gpu_replay.h"
+#include "uper/nn/learner.h"
+#include "uper/train/config.h"
+#include "uper/train/experience.h"
+#include "uper/train/metrics_window.h"
+#include "uper/train/time_shares.h"
+
+namespace uper {
+
+// Learns from an experience and values what the environments see: the seam between batches that the
+// host makes and a memory on the GPU. Not thread-safe.
+class ExperienceLearner {
+ public:
+  virtual ~ExperienceLearner() = default;
+
+  // q [environment, action] of what each environment sees now.
+  virtual void ActionValues(std::span<float> q) = 0;
+
+  // One update: draws a batch, learns from it, sets its priorities, copies the target network if
+  // that is due. It may come back before that is done, but everything happens in the order of the
+  // calls. Throws Error(kNumeric), naming the transitions, if the update was not finite; that may
+  // also come from a later call.
+  virtual void Learn(double importance_exponent) = 0;
+  // Does Learn() come back before it is done?
+  virtual bool queues() const = 0;
+
+  // Waits for all updates; then all they found is in the metrics, in their order.
+  virtual void Finish() = 0;
+  // The same; then the experience has its priorities too, and can be saved.
+  virtual void BringHome() = 0;
+  // To be called when the experience was restored.
+  virtual void Restored() = 0;
+};
+
+// What both kinds work on; all of it must outlive them.
+struct LearningParts {
+  const RunConfig& config;
+  Learner& learner;
+  Experience& experience;
+  MetricsWindow& window;
+  TimeShares& times;
+};
+
+std::unique_ptr<ExperienceLearner> MakeHostExperienceLearner(const LearningParts& parts);
+// The memory must be beside that learner, and the experience be of GpuExperienceFor().
+std::unique_ptr<ExperienceLearner> MakeGpuExperienceLearner(const LearningParts& parts,
+                                                            GpuReplay& memory);
+
+// What one update found.
+struct LearnedBatch {
+  double loss = 0;
+  double gradient_norm = 0;
+  std::span<const float> weights;
+  std::span<const double> td_error;
+  std::span<const Uncertainty> uncertainty;
+  std::span<const Priority> priorities;
+  std::span<const std::uint8_t> noisy;
+};
+void AddTo(MetricsWindow& window, const LearnedBatch& batch);
+
+// target = online, if the configuration wants it after this many updates.
+void CopyTargetIfDue(const RunConfig& config, Learner& learner);
+
+// Throws Error(kind): the message, and the batch it is about.
+[[noreturn]] void ThrowWithBatch(ErrorKind kind, const std::string& message,
+                                 std::span<const std::uint64_t> ids);
+
+}  // namespace uper

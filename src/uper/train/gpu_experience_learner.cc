@@ -1,0 +1,146 @@
+#include <cstddef>
+#include <vector>
+
+#include "uper/base/check.h"
+#include "uper/replay/frame_store.h"
+#include "uper/replay/stored_priority.h"
+#include "uper/train/experience_learner.h"
+#include "uper/train/replay_records.h"
+
+namespace uper {
+namespace {
+
+// Records go to the GPU as they are.
+static_assert(sizeof(GpuRecordTail) == sizeof(RecordTail) &&
+              offsetof(GpuRecordTail, r_t) == offsetof(RecordTail, r_t) &&
+              offsetof(GpuRecordTail, discount_t) == offsetof(RecordTail, discount_t) &&
+              offsetof(GpuRecordTail, noisy) == offsetof(RecordTail, noisy) &&
+              offsetof(GpuRecordTail, mask) == offsetof(RecordTail, mask));
+static_assert(kGpuZeroSlot == FrameStore::kZeroSlot);
+
+GpuRecordSource SourceOf(const RecordStream& stream) {
+  return {.first_id = stream.first_id, .next_id = stream.next_id, .read = stream.read};
+}
+
+// Queues updates on a GPU that has the memory too. The host's experience stays the source of what
+// is stored; the GPU takes over what is new before it is needed.
+class GpuExperienceLearner final : public ExperienceLearner {
+ public:
+  GpuExperienceLearner(const LearningParts& parts, GpuReplay& memory)
+      : parts_(parts),
+        memory_(memory),
+        uniforms_(parts.config.replay.batch_size),
+        ids_(uniforms_.size()),
+        probabilities_(uniforms_.size()),
+        weights_(uniforms_.size()),
+        slots_(std::size_t{1} * parts.config.environments * memory.spec().stack_depth) {}
+
+  void ActionValues(std::span<float> q) override {
+    const int count = parts_.config.environments;
+    if (slots_.empty()) {
+      return parts_.learner.ActionValues(parts_.experience.current(), count, q);
+    }
+    Follow();
+    parts_.experience.CurrentSlots(slots_);
+    memory_.ActionValues(slots_, count, q);
+  }
+
+  void Learn(double importance_exponent) override {
+    const Stopwatch watch(parts_.times.learning);
+    while (const auto report = memory_.NextReport(pending_ == GpuReplay::kMaxQueued)) {
+      Take(*report);
+    }
+    Follow();
+    memory_.QueueUpdate(Draw(importance_exponent));
+    ++pending_;
+    CopyTargetIfDue(parts_.config, parts_.learner);
+  }
+  bool queues() const override { return true; }
+
+  void Finish() override {
+    const Stopwatch watch(parts_.times.learning);
+    while (const auto report = memory_.NextReport(/*wait=*/true)) Take(*report);
+  }
+
+  void BringHome() override {
+    Finish();
+    if (!memory_.spec().draws) return;
+    Follow();
+    std::vector<float> priorities(parts_.experience.buffer().size());
+    double largest = 0;
+    memory_.GetPriorities(priorities, largest);
+    parts_.experience.remote_buffer().SetRemotePriorities(std::move(priorities), largest);
+  }
+
+  void Restored() override {
+    Follow();
+    const ReplayBufferState state = parts_.experience.buffer().GetState();
+    memory_.SetPriorities(state.selector.priorities, state.largest_priority);
+  }
+
+ private:
+  void Follow() {
+    memory_.Follow(SourceOf(parts_.experience.Transitions()), SourceOf(parts_.experience.Frames()));
+  }
+
+  GpuUpdate Draw(double importance_exponent) {
+    ReplayBuffer& buffer = parts_.experience.remote_buffer();
+    if (memory_.spec().draws) {
+      buffer.DrawUniforms(uniforms_);
+      return {.importance_exponent = importance_exponent, .uniforms = uniforms_};
+    }
+    buffer.Sample({.importance_exponent = importance_exponent,
+                   .normalization = parts_.config.replay.weight_normalization},
+                  {.ids = ids_, .probabilities = probabilities_, .weights = weights_});
+    return {.importance_exponent = importance_exponent, .ids = ids_, .weights = weights_};
+  }
+
+  void Take(const GpuUpdateReport& report) {
+    --pending_;
+    if (!report.finite) {
+      ThrowWithBatch(ErrorKind::kNumeric,
+                     "update " + std::to_string(parts_.learner.updates() - pending_) +
+                         ": the loss or the gradient is not finite (loss " +
+                         std::to_string(report.loss) + ")",
+                     report.ids);
+    }
+    AddTo(parts_.window, {.loss = report.loss,
+                          .gradient_norm = report.gradient_norm,
+                          .weights = report.weights,
+                          .td_error = report.td_error,
+                          .uncertainty = report.uncertainty,
+                          .priorities = report.priorities,
+                          .noisy = report.noisy});
+    Count(report);
+  }
+
+  void Count(const GpuUpdateReport& report) {
+    UpdateCounts counts;
+    if (memory_.spec().rule != PriorityRule::kUniform) {
+      for (const Priority& priority : report.priorities) {
+        ++(ToStoredPriority(priority.value) ? counts.updated : counts.invalid);
+      }
+      parts_.window.refused_priorities += static_cast<double>(counts.invalid);
+    }
+    const std::size_t drawn = memory_.spec().draws ? report.ids.size() : 0;  // else counted
+    parts_.experience.remote_buffer().CountRemote(drawn, report.massless ? drawn : 0, counts);
+  }
+
+  const LearningParts parts_;
+  GpuReplay& memory_;
+  std::size_t pending_ = 0;  // queued and not taken
+  std::vector<double> uniforms_;
+  std::vector<std::uint64_t> ids_;
+  std::vector<double> probabilities_;
+  std::vector<float> weights_;
+  std::vector<std::uint32_t> slots_;  // [environment, depth]
+};
+
+}  // namespace
+
+std::unique_ptr<ExperienceLearner> MakeGpuExperienceLearner(const LearningParts& parts,
+                                                            GpuReplay& memory) {
+  return std::make_unique<GpuExperienceLearner>(parts, memory);
+}
+
+}  // namespace uper

@@ -1,0 +1,250 @@
+#pragma once
+
+// A model of a memory on the GPU for tests: GpuReplay in plain host code, with the host's tree and
+// any learner. What it does late a GPU may do late: updates run when somebody asks for a report, so
+// that whoever relies on more than the order of the calls is found out.
+
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "uper/base/check.h"
+#include "uper/nn/gpu_replay.h"
+#include "uper/nn/learner.h"
+#include "uper/replay/proportional_selector.h"
+#include "uper/replay/stored_priority.h"
+
+namespace uper {
+
+class HostGpuMemory final : public GpuReplay {
+ public:
+  HostGpuMemory(const GpuReplaySpec& spec, Learner& learner)
+      : spec_(spec),
+        learner_(learner),
+        batch_(learner.spec().batch),
+        records_(spec.capacity * spec.record_bytes),
+        frames_(spec.frame_capacity * spec.frame_bytes) {
+    ResetSelector();
+    largest_ = static_cast<float>(spec.initial_priority);
+  }
+
+  const GpuReplaySpec& spec() const override { return spec_; }
+
+  void Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) override {
+    RunAll();
+    if (transitions.first_id >= next_id_) {
+      ResetSelector();
+      first_id_ = next_id_ = transitions.first_id;
+      for (std::uint64_t i = 0; i < first_id_ % spec_.capacity; ++i) {  // turn the ring
+        selector_->Append(1);
+        selector_->RemoveOldest(1);
+      }
+    }
+    selector_->RemoveOldest(transitions.first_id - first_id_);
+    first_id_ = transitions.first_id;
+    for (; next_id_ < transitions.next_id; ++next_id_) {
+      transitions.read(next_id_, next_id_ + 1, Record(next_id_ % spec_.capacity));
+      selector_->Append(static_cast<float>(largest_));
+    }
+    if (spec_.stack_depth == 0) return;
+    for (next_frame_ = std::max(next_frame_, frames.first_id); next_frame_ < frames.next_id;
+         ++next_frame_) {
+      frames.read(next_frame_, next_frame_ + 1,
+                  std::span(frames_).subspan(next_frame_ % spec_.frame_capacity * spec_.frame_bytes,
+                                             spec_.frame_bytes));
+    }
+  }
+
+  void QueueUpdate(const GpuUpdate& update) override {
+    UPER_CHECK(queued_.size() + done_.size() < kMaxQueued, "reports must be fetched");
+    queued_.push_back({.importance_exponent = update.importance_exponent,
+                       .uniforms = {update.uniforms.begin(), update.uniforms.end()},
+                       .ids = {update.ids.begin(), update.ids.end()},
+                       .weights = {update.weights.begin(), update.weights.end()}});
+    // The learner counts what is queued: run it, but keep the report.
+    RunAll();
+  }
+
+  std::optional<GpuUpdateReport> NextReport(bool wait) override {
+    if (done_.empty() || (!wait && ++asked_ % 3 != 0)) return std::nullopt;  // now and then
+    reported_ = std::move(done_.front());
+    done_.pop_front();
+    return GpuUpdateReport{.loss = reported_.loss,
+                           .gradient_norm = reported_.gradient_norm,
+                           .massless = reported_.massless,
+                           .ids = reported_.ids,
+                           .probabilities = reported_.probabilities,
+                           .weights = reported_.weights,
+                           .noisy = reported_.noisy,
+                           .td_error = reported_.td_error,
+                           .uncertainty = reported_.uncertainty,
+                           .priorities = reported_.priorities};
+  }
+
+  void ActionValues(std::span<const std::uint32_t> slots, int count, std::span<float> q) override {
+    std::vector<std::byte> observations(count * spec_.observation_bytes);
+    for (int i = 0; i < count; ++i) {
+      GatherStack(slots.subspan(i * spec_.stack_depth, spec_.stack_depth),
+                  std::span(observations).subspan(i * spec_.observation_bytes));
+    }
+    learner_.ActionValues(observations, count, q);
+  }
+
+  void GetPriorities(std::span<float> priorities, double& largest) override {
+    const SelectorState state = selector_->GetState();
+    std::copy(state.priorities.begin(), state.priorities.end(), priorities.begin());
+    largest = largest_;
+  }
+
+  void SetPriorities(std::span<const float> priorities, double largest) override {
+    SelectorState state = selector_->GetState();
+    state.priorities.assign(priorities.begin(), priorities.end());
+    selector_->SetState(state);
+    largest_ = largest;
+  }
+
+ private:
+  struct Queued {
+    double importance_exponent = 0;
+    std::vector<double> uniforms;
+    std::vector<std::uint64_t> ids;
+    std::vector<float> weights;
+  };
+  struct Done {
+    double loss = 0;
+    double gradient_norm = 0;
+    bool massless = false;
+    std::vector<std::uint64_t> ids;
+    std::vector<double> probabilities;
+    std::vector<float> weights;
+    std::vector<std::uint8_t> noisy;
+    std::vector<double> td_error;
+    std::vector<Uncertainty> uncertainty;
+    std::vector<Priority> priorities;
+  };
+
+  void ResetSelector() {
+    selector_ = std::make_unique<ProportionalSelector>(
+        spec_.capacity, SelectorOptions{.priority_exponent = spec_.priority_exponent,
+                                        .uniform_mix = spec_.uniform_mix});
+  }
+
+  std::span<std::byte> Record(std::size_t slot) {
+    return std::span(records_).subspan(slot * spec_.record_bytes, spec_.record_bytes);
+  }
+
+  void GatherStack(std::span<const std::uint32_t> slots, std::span<std::byte> to) {
+    for (const std::uint32_t slot : slots) {
+      if (slot == kGpuZeroSlot) {
+        std::memset(to.data(), 0, spec_.frame_bytes);
+      } else {
+        std::memcpy(to.data(), &frames_[slot * spec_.frame_bytes], spec_.frame_bytes);
+      }
+      to = to.subspan(spec_.frame_bytes);
+    }
+  }
+
+  void Gather(std::uint64_t id, bool next, std::span<std::byte> to) {
+    const auto record = Record(id % spec_.capacity);
+    if (spec_.stack_depth == 0) {
+      std::memcpy(to.data(), &record[next ? spec_.observation_bytes : 0], spec_.observation_bytes);
+      return;
+    }
+    std::vector<std::uint32_t> slots(spec_.stack_depth);
+    const std::size_t bytes = slots.size() * sizeof(std::uint32_t);
+    std::memcpy(slots.data(), &record[next ? bytes : 0], bytes);
+    GatherStack(slots, to);
+  }
+
+  void RunAll() {
+    for (; !queued_.empty(); queued_.pop_front()) Run(queued_.front());
+  }
+
+  void Draw(const Queued& update, Done& done) {
+    done.ids = update.ids;
+    done.weights = update.weights;
+    done.probabilities.resize(batch_);
+    if (!spec_.draws) return;
+    std::vector<uper::Draw> draws(batch_);
+    done.massless = selector_->SampleAt(update.uniforms, draws) > 0;
+    done.ids.clear();
+    for (std::size_t j = 0; j < batch_; ++j) {
+      const std::size_t first = selector_->first_slot();
+      done.ids.push_back(first_id_ +
+                         (draws[j].slot + (draws[j].slot < first ? spec_.capacity : 0) - first));
+      done.probabilities[j] = draws[j].probability;
+    }
+    done.weights.resize(batch_);
+    const bool smallest = spec_.normalization == WeightNormalization::kBufferMax;
+    ImportanceWeights(done.probabilities, static_cast<double>(selector_->size()),
+                      update.importance_exponent, spec_.normalization,
+                      smallest ? selector_->SmallestProbability() : 1, done.weights);
+  }
+
+  void Run(const Queued& update) {
+    Done done;
+    Draw(update, done);
+    std::vector<std::byte> s_tm1(batch_ * spec_.observation_bytes), s_t(s_tm1.size());
+    std::vector<std::int32_t> actions;
+    std::vector<float> rewards, discounts;
+    std::vector<std::uint64_t> masks;
+    for (std::size_t j = 0; j < batch_; ++j) {
+      Gather(done.ids[j], false, std::span(s_tm1).subspan(j * spec_.observation_bytes));
+      Gather(done.ids[j], true, std::span(s_t).subspan(j * spec_.observation_bytes));
+      GpuRecordTail tail;
+      const auto record = Record(done.ids[j] % spec_.capacity);
+      std::memcpy(&tail, record.last(sizeof(tail)).data(), sizeof(tail));
+      actions.push_back(tail.a_tm1);
+      rewards.push_back(tail.r_t);
+      discounts.push_back(tail.discount_t);
+      masks.push_back(tail.mask);
+      done.noisy.push_back(tail.noisy != 0 ? 1 : 0);
+    }
+    const LearnerOutput output = learner_.Update({.s_tm1 = s_tm1,
+                                                  .s_t = s_t,
+                                                  .a_tm1 = actions,
+                                                  .r_t = rewards,
+                                                  .discount_t = discounts,
+                                                  .weights = done.weights,
+                                                  .masks = masks});
+    done.loss = output.loss;
+    done.gradient_norm = output.gradient_norm;
+    done.td_error.assign(output.td_error.begin(), output.td_error.end());
+    done.uncertainty.assign(output.uncertainty.begin(), output.uncertainty.end());
+    SetDrawn(done);
+    done_.push_back(std::move(done));
+  }
+
+  void SetDrawn(Done& done) {
+    const bool sets = spec_.rule != PriorityRule::kUniform;
+    if (sets)
+      largest_ = std::max(largest_ * spec_.largest_priority_decay, double{kSmallestPriority});
+    std::vector<std::uint32_t> slots;
+    std::vector<float> priorities;
+    for (std::size_t j = 0; j < batch_; ++j) {
+      done.priorities.push_back(ComputePriority(
+          spec_.rule, {.uncertainty = done.uncertainty[j], .td_error = done.td_error[j]},
+          spec_.limits));
+      float stored = 0;
+      if (!sets || !StorePriority(done.priorities[j].value, stored)) continue;
+      slots.push_back(static_cast<std::uint32_t>(done.ids[j] % spec_.capacity));
+      priorities.push_back(stored);
+      largest_ = std::max(largest_, double{stored});
+    }
+    selector_->SetPriorities(slots, priorities);
+  }
+
+  const GpuReplaySpec spec_;
+  Learner& learner_;
+  const std::size_t batch_;
+  std::vector<std::byte> records_, frames_;
+  std::unique_ptr<Selector> selector_;
+  double largest_ = 1;
+  std::uint64_t first_id_ = 0, next_id_ = 0, next_frame_ = 0;
+  std::deque<Queued> queued_;
+  std::deque<Done> done_;
+  Done reported_;
+  int asked_ = 0;
+};
+
+}  // namespace uper
