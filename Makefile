@@ -37,8 +37,8 @@ format: setup  ## clang-format all sources in place
 
 lint: setup  ## clang-tidy over all sources, and the layer check
 	@python tools/check_layers.py
-	@cmake --preset dev --log-level=WARNING >/dev/null
-	@git ls-files '*.cc' | xargs -P 2 -n 4 clang-tidy -p build/dev --quiet
+	@cmake --preset lint --log-level=WARNING >/dev/null
+	@python tools/run_lint.py
 
 clean:  ## remove what was built (keeps .venv and results)
 	rm -rf build

@@ -2,7 +2,9 @@
 
 add_library(uper_flags INTERFACE)
 set(UPER_CXX_FLAGS
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+  -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+  # A local name may shadow one of another file that is compiled together with this one (see below).
+  $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>
   -Wno-missing-field-initializers  # designated initialisers leave the rest at their defaults
   # A fused multiply-add that the compiler chooses would change results between instruction sets.
   -ffp-contract=off
@@ -20,10 +22,27 @@ if(UPER_SANITIZE)
   target_link_options(uper_flags INTERFACE -fsanitize=${UPER_SANITIZE})
 endif()
 
+# Some presets compile several files of a target together (CMAKE_UNITY_BUILD; UPER_UNITY_TESTS for the
+# tests alone), which takes half the time from scratch.
+option(UPER_UNITY_TESTS "Compile the tests of a layer together" OFF)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+
+# Leaves out what cannot be compiled together with others: files that match the expression, and those
+# that Highway includes again for every instruction set.
+function(uper_compile_apart expression)
+  foreach(file IN LISTS ARGN)
+    file(STRINGS ${file} again REGEX "^#define HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
+    if(again OR (expression AND file MATCHES "${expression}"))
+      set_source_files_properties(${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
+
 if(UPER_TESTS)
   enable_testing()
   find_package(GTest CONFIG REQUIRED)
   include(GoogleTest)
+  add_custom_target(tests)  # what ctest runs
 endif()
 
 # uper_tests(<name> <target> <files...>): one test program; every TEST in it is a ctest test.
@@ -32,7 +51,11 @@ function(uper_tests name target)
     return()
   endif()
   add_executable(${name}_test ${ARGN})
+  add_dependencies(tests ${name}_test)
   target_link_libraries(${name}_test PRIVATE ${target} GTest::gtest_main)
+  if(UPER_UNITY_TESTS)
+    set_target_properties(${name}_test PROPERTIES UNITY_BUILD ON)
+  endif()
   # What is tested keeps its flags; the checks themselves need not be fast, but compile faster.
   # (GCC 12 at -O1 takes operators new and delete that count for a mismatched pair.)
   target_compile_options(${name}_test PRIVATE
@@ -41,16 +64,18 @@ function(uper_tests name target)
     PROPERTIES TIMEOUT 300)
 endfunction()
 
-# uper_layer(<name> <folder> [DEPENDS <layers...>] [LIBRARIES <targets...>] [EXCLUDE <regex>]): all
-# .cc files below the folder but those in cuda/ and those that match the expression; files named
-# *_test.cc become the layer's test program, so no test can be forgotten.
+# uper_layer(<name> <folder> [DEPENDS <layers...>] [LIBRARIES <targets...>] [EXCLUDE <regex>]
+# [APART <regex>]): all .cc files below the folder but those in cuda/ and those that match EXCLUDE;
+# files named *_test.cc become the layer's test program, so no test can be forgotten. APART: files with
+# names of their own that other files of the layer use otherwise (see uper_compile_apart).
 function(uper_layer name folder)
-  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "EXCLUDE" "DEPENDS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "EXCLUDE;APART" "DEPENDS;LIBRARIES")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
   if(ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX ${ARG_EXCLUDE})
   endif()
   list(FILTER sources EXCLUDE REGEX "/src/uper/[a-z]+/cuda/")
+  uper_compile_apart("${ARG_APART}" ${sources})
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
@@ -94,6 +119,7 @@ function(uper_embed_agent_files)
   add_custom_command(OUTPUT ${table}
     COMMAND ${CMAKE_COMMAND} -DCONFIGS=${PROJECT_SOURCE_DIR}/configs -DOUTPUT=${table} -P ${script}
     DEPENDS ${script} ${configs})
+  set_source_files_properties(${table} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(uper_train PRIVATE ${table})
 endfunction()
 
@@ -105,5 +131,6 @@ function(uper_embed_data_files)
   add_custom_command(OUTPUT ${table}
     COMMAND ${CMAKE_COMMAND} -DDATA=${PROJECT_SOURCE_DIR}/data -DOUTPUT=${table} -P ${script}
     DEPENDS ${script} ${data})
+  set_source_files_properties(${table} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(uper_stats PRIVATE ${table})
 endfunction()

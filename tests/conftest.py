@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.register_assert_rewrite("kill_campaign")  # for messages with values
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build" / "uper"
 

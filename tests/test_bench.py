@@ -2,9 +2,15 @@
 
 import json
 import os
+import subprocess
+import sys
 import tempfile
 
 import pytest
+from conftest import ROOT
+
+# Peers are timed in Python processes of some seconds each: in one test of each benchmark.
+NO_PEERS = "--no-peers"
 
 
 def run_json(uper, *arguments, **options):
@@ -18,27 +24,28 @@ def check_spread(measured, key):
     assert 0 < low <= measured[key] <= high
 
 
-@pytest.mark.parametrize("agent", ["dqn", "qr-ens-uper", "c51"])
-def test_bench_learner(uper, agent):
+@pytest.mark.parametrize("agent, more", [("dqn", []), ("qr-ens-uper", [NO_PEERS]), ("c51", [NO_PEERS])])
+def test_bench_learner(uper, agent, more):
     measured = run_json(uper, "bench", "learner", "--agent", agent, "--batch", 4, "--actions", 3,
-                        "--threads", 1, "--repeats", 2)
+                        "--threads", 1, "--repeats", 2, *more)
     assert measured["agent"] == agent
     assert (measured["batch"], measured["actions"], measured["threads"]) == (4, 3, 1)
     check_spread(measured, "update_ms")
     check_spread(measured, "act_us")
     assert measured["act_after_update_us"] > 0
-    assert isinstance(measured["peers"], list)
+    assert isinstance(measured["peers"], list) and not (more and measured["peers"])
 
 
 def test_bench_learner_of_the_large_network(uper):
     small, large = (run_json(uper, "bench", "learner", "--agent", "double-dqn", "--network", network,
-                             "--batch", 2, "--repeats", 1) for network in ("minatar", "nature"))
+                             "--batch", 2, "--repeats", 1, NO_PEERS) for network in ("minatar", "nature"))
     assert large["update_ms"] > small["update_ms"], "a hundred times the arithmetic"
 
 
 def test_bench_learner_uses_the_networks_own_settings(uper):
     sizes = {network: run_json(uper, "bench", "learner", "--agent", "qr-ens-uper", "--network", network,
-                               "--batch", 1, "--repeats", 1) for network in ("minatar", "nature")}
+                               "--batch", 1, "--repeats", 1, NO_PEERS)
+             for network in ("minatar", "nature")}
     assert (sizes["minatar"]["members"], sizes["minatar"]["outputs"]) == (10, 51)
     assert (sizes["nature"]["members"], sizes["nature"]["outputs"]) == (10, 201)
 
@@ -80,7 +87,7 @@ def test_bench_train(uper, tmp_path, agent):
 
 
 def test_bench_train_measures_saving_with_a_filled_memory(uper, tmp_path):
-    measured = run_json(uper, "bench", "train", "--agent", "dqn", "--frames", 300, "--replay-transitions",
+    measured = run_json(uper, "bench", "train", "--agent", "per", "--frames", 300, "--replay-transitions",
                         2000, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)})
     saving = measured["saving"]
     assert saving["replay_transitions"] == 2000 and saving["saves"] >= 5
@@ -90,7 +97,7 @@ def test_bench_train_measures_saving_with_a_filled_memory(uper, tmp_path):
 
 
 def test_bench_train_takes_settings(uper):
-    measured = run_json(uper, "bench", "train", "--agent", "dqn", "--frames", 200, "--set",
+    measured = run_json(uper, "bench", "train", "--agent", "per", "--frames", 200, "--set",
                         "replay.minimum_transitions=150", "--set", "replay.batch_size=5")
     assert 40 < measured["updates"] <= 51 and measured["batch"] == 5
 
@@ -165,3 +172,24 @@ def test_doctor_with_a_python_that_fails(uper):
     finally:
         os.unlink(file.name)
     assert found["python"] is None
+
+
+def test_the_parts_of_an_update(uper):
+    result = uper("bench", "learner", "--parts", "--agent", "dqn", "--threads", 2, "--repeats", 1, "--json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    *parts, whole = found["parts"]
+    assert len(parts) == 9 and whole["part"] == "whole update"
+    for key in ("flop", "bytes", "seconds"):
+        assert sum(part[key] for part in parts) == pytest.approx(whole[key])
+    assert found["product_flops"] > 1e8 and found["memory_bytes_per_second"] > 1e7
+    assert whole["share_of_product_rate"] == pytest.approx(
+        whole["flop"] / whole["seconds"] / found["product_flops"])
+
+
+def test_scaling_is_drawn_from_its_tables(tmp_path):
+    for name in ("threads", "batch", "members", "quantiles", "actions", "memory"):
+        (tmp_path / f"{name}.csv").write_text(
+            "what,x,series,value,low,high\nupdate_ms,1,A,4,3,5\nupdate_ms,2,A,2,1.5,3\n")
+    subprocess.run([sys.executable, ROOT / "tools" / "scaling.py", "plot", tmp_path], check=True)
+    assert len(list(tmp_path.glob("*.png"))) == 6

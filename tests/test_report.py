@@ -278,12 +278,15 @@ def broken(tmp_path):
         "tuned": write_run(runs / "o", "atari", "per", "pong", 6, pong),
         "no metrics": write_run(runs / "n", "atari", "per", "pong", 7, pong),
         "damaged": write_run(runs / "d", "atari", "per", "pong", 8, pong),
+        "shortened": write_run(runs / "h", "atari", "per", "pong", 9, pong),
     }
     (made["unevaluated"] / "metrics.csv").write_text("frames,eval_return\n0,\n2000,\n")
     config = made["tuned"] / "config.toml"
     config.write_text(re.sub(r"learning_rate = .*", "learning_rate = 1e-3", config.read_text(), count=1))
     (made["no metrics"] / "metrics.csv").unlink()
     (made["damaged"] / "metrics.csv").write_text("frames,eval_return\n0,abc\n")
+    rows = (made["shortened"] / "metrics.csv").read_text()
+    (made["shortened"] / "metrics.csv").write_text(rows[:rows.index("\n2000,") + 3])
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("not a run")
     return made | {"empty": tmp_path / "empty", "file": tmp_path / "file", "nowhere": tmp_path / "nowhere"}
@@ -302,6 +305,7 @@ def broken(tmp_path):
     (["good", "tuned"], 2, ["optimizer.learning_rate", "same settings"]),
     (["no metrics"], 3, ["metrics.csv"]),
     (["damaged"], 5, ["metrics.csv:2", "abc"]),
+    (["good", "shortened"], 5, ["metrics.csv ends at frame 1000, the run at 2000", "--partial"]),
 ])
 @pytest.mark.parametrize("command", [["report"], ["reproduce", "atari-median"]])
 def test_bad_runs(uper, tmp_path, broken, command, names, code, words):
@@ -316,6 +320,19 @@ def test_partial_takes_what_all_runs_have(uper, tmp_path, broken):
     summary, out = report(uper, tmp_path, broken["good"], broken["unfinished"], broken["longer"], "--partial")
     assert summary["frames"] == 1000 and summary["unfinished"] == 1
     assert "unfinished" in " ".join(read_page(out / "report.html").text)
+
+
+def test_evaluations_without_a_whole_episode_are_named(uper, tmp_path):
+    """Pong at -2 after 400 frames is no score of 0.53."""
+    run = write_run(tmp_path / "runs", "atari", "per", "pong", 1, [-2, -2, -20])
+    (run / "metrics.csv").write_text("frames,eval_return,eval_episodes\n0,-2,0\n1000,-2,0\n2000,-20,1\n")
+    summary, out = report(uper, tmp_path, run)
+    assert summary["cut_evaluations"] == 2
+    assert "2 evaluations ended before their first episode" in " ".join(read_page(out / "report.html").text)
+    (run / "metrics.csv").write_text("frames,eval_return,eval_episodes\n0,-2,1\n1000,-2,1\n2000,-20,1\n")
+    summary, out = report(uper, tmp_path, run)
+    assert summary["cut_evaluations"] == 0
+    assert "ended before" not in " ".join(read_page(out / "report.html").text)
 
 
 @pytest.mark.parametrize("arguments, code, words", [

@@ -90,3 +90,18 @@ def test_probability_of_improvement(monkeypatch, kind):
     found = ours(x=by_task(x), y=by_task(y), taus=[0.0], x_resamples=[by_task(pair[0][0]) for pair in indices],
                  y_resamples=[by_task(pair[1][0]) for pair in indices])
     check(found["improvement"], points["pair"], intervals["pair"])
+
+
+@pytest.mark.parametrize("kind, tasks", [("ties", 9), ("atari", 1), ("negative", 57)])
+def test_one_run_a_game_has_rliables_values_and_no_interval(kind, tasks):
+    """Resampling one run gives rliable an interval of no width, which says nothing: we give none."""
+    generator = np.random.default_rng(tasks)
+    x, y = scores(kind, 1, tasks, generator), scores(kind, 1, tasks, generator)
+    one = [[[0] for _ in range(tasks)] for _ in range(3)]
+    found = ours(x=by_task(x), y=by_task(y), taus=[0.0, 0.5], x_resamples=one, y_resamples=one)
+    expected = {"median": metrics.aggregate_median(x), "mean": metrics.aggregate_mean(x),
+                "iqm": metrics.aggregate_iqm(x), "gap": metrics.aggregate_optimality_gap(x),
+                "improvement": metrics.probability_of_improvement(x, y)}
+    for name, value in expected.items():
+        assert found[name]["value"] == pytest.approx(float(value), abs=1e-9, rel=1e-9), name
+        assert found[name]["low"] is None and found[name]["high"] is None, name

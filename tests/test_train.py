@@ -1,7 +1,7 @@
 """Training from outside: resuming to the bit, refusing what is wrong, losing nothing."""
 
-import csv
 import json
+import os
 import random
 import resource
 import shutil
@@ -11,50 +11,7 @@ import time
 
 import pytest
 from conftest import PROGRAM
-
-# A run of a few seconds in which everything happens: learning, evaluating, logging, saving.
-FRAMES = 3000
-SETTINGS = {
-    "frames": FRAMES,
-    "replay.capacity_transitions": 1500,  # the ring's seam is passed
-    "replay.minimum_transitions": 200,
-    "replay.batch_size": 8,
-    "agent.n_steps": 3,
-    "network.members": 3,
-    "network.quantiles": 5,
-    "network.hidden_units": 16,
-    "exploration.start_frames": 0,
-    "exploration.end_frames": 2000,
-    "log_every_frames": 250,
-    "evaluate_every_frames": 700,
-    "evaluation_frames": 200,
-    "checkpoint_every_frames": 300,
-}
-
-
-def command(folder, *more, agent="qr-ens-uper", env="minatar/breakout", **settings):
-    words = [str(PROGRAM), "train", "--agent", agent, "--env", env, "--out", str(folder), "--no-plots"]
-    for key, value in {**SETTINGS, **settings}.items():
-        words += ["--set", f"{key}={value}"]
-    return words + [str(word) for word in more]
-
-
-def train(folder, *more, **options):
-    return subprocess.run(command(folder, *more, **options), capture_output=True, text=True, timeout=300)
-
-
-def inspect(folder):
-    result = subprocess.run([PROGRAM, "inspect", str(folder), "--json"], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
-
-
-def timeless_rows(folder):
-    """metrics.csv without its columns of times."""
-    with open(folder / "metrics.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return [{name: value for name, value in row.items()
-             if not name.endswith(("_seconds", "_per_second"))} for row in rows]
+from kill_campaign import FRAMES, campaign, command, inspect, kill_and_resume, same_result, timeless_rows, train
 
 
 def test_every_evaluation_has_its_row(tmp_path):
@@ -72,13 +29,6 @@ def test_noisy_transitions_are_counted(tmp_path):
     assert set(shares["minatar/breakout"]) == {0.0}
     # A quarter of the states is noisy; which ones are visited how often depends on the game.
     assert all(0.05 < share < 0.6 for share in shares["noisy-minatar/breakout"])
-
-
-def same_result(one, other):
-    a, b = inspect(one), inspect(other)
-    for key in ("frames", "updates", "parameters_hash", "replay_hash", "finished"):
-        assert a[key] == b[key], key
-    assert timeless_rows(one) == timeless_rows(other)
 
 
 @pytest.fixture(scope="module")
@@ -135,24 +85,6 @@ def test_evaluation_does_not_disturb_training(unbroken, tmp_path):
         assert inspect(tmp_path / "run")[key] == inspect(unbroken)[key]
 
 
-def kill_and_resume(folder, kills, run_seconds, generator, **options):
-    """Kills the run at random moments, then lets it end; how often it was killed."""
-    killed = 0
-    for _ in range(kills):
-        process = subprocess.Popen(command(folder, **options), stderr=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL)
-        try:
-            process.wait(timeout=generator.uniform(0, 1.5 * run_seconds / kills))
-            break  # it ended before
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            killed += 1
-    result = train(folder, **options)
-    assert result.returncode == 0, result.stderr
-    return killed
-
-
 def test_killed_at_random_moments_the_run_ends_the_same(unbroken, run_seconds, tmp_path):
     generator = random.Random(1)
     kills = 0
@@ -166,18 +98,9 @@ def test_killed_at_random_moments_the_run_ends_the_same(unbroken, run_seconds, t
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("env", ["minatar/seaquest", "minatar/asterix", "minatar/freeway"])
-@pytest.mark.parametrize("agent", ["qr-ens-uper", "c51-ens-uper", "dqn"])
-def test_a_thousand_kills(tmp_path, run_seconds, env, agent):
-    options = {"agent": agent, "env": env}
-    assert train(tmp_path / "unbroken", **options).returncode == 0
-    generator = random.Random(env + agent)
-    kills = 0
-    while kills < 112:  # nine cases: more than a thousand
-        folder = tmp_path / "run"
-        kills += kill_and_resume(folder, 12, run_seconds, generator, **options)
-        same_result(tmp_path / "unbroken", folder)
-        shutil.rmtree(folder)
+def test_a_thousand_kills(tmp_path):
+    kills, _ = campaign(tmp_path, kills=1000, seed=1, workers=len(os.sched_getaffinity(0)))
+    assert kills >= 1000
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -24,8 +24,12 @@ from uper_plots.style import plt  # noqa: E402
 
 LAST_EPISODES = 100
 MARKS = [250_000, 500_000, 1_000_000]
-# Agent -> (source, agent) in the reference file: the same settings.
-PUBLISHED = {"dqn": ("minatar_paper_plot", "DQN"), "qr-dqn": ("clements2020_logs", "QRDQN")}
+# Agent -> (source, agent) in the reference file: the same settings, but for the step size of "dqn", which the
+# authors chose for each game.
+CHOSEN = "dqn, chosen step size"
+PUBLISHED = {"dqn": ("minatar_paper_plot", "DQN"), CHOSEN: ("minatar_paper_plot", "DQN"),
+             "qr-dqn": ("clements2020_logs", "QRDQN")}
+CHOSEN_STEP = {"breakout": 2**-9, "freeway": 2**-11}
 PRIORITIES = {"qr-ens-uni": "uniform", "qr-ens-per": "td", "qr-ens-epi": "epistemic_delta",
               "qr-ens-uper": "info_gain_delta"}
 # Two-sided 97.5 % points of Student's t by degrees of freedom; with more, the normal one.
@@ -37,8 +41,10 @@ def read_runs(folder):
     runs = defaultdict(dict)
     for path in sorted(folder.glob("*/config.toml")):
         config = tomllib.loads(path.read_text())
-        key = config["agent"]["name"], config["environment"]["name"]
-        runs[key][config["seed"]] = read_metrics(path.parent / "metrics.csv")
+        environment = config["environment"]["name"]
+        chosen = config["optimizer"]["learning_rate"] == CHOSEN_STEP.get(environment.split("/")[1])
+        agent = CHOSEN if chosen and config["agent"]["name"] == "dqn" else config["agent"]["name"]
+        runs[agent, environment][config["seed"]] = read_metrics(path.parent / "metrics.csv")
     return runs
 
 
@@ -150,13 +156,15 @@ def draw_published(runs, published, path):
     figure, panels = plt.subplots(1, len(environments), figsize=(3.2 * len(environments), 2.8), squeeze=False)
     for axes, environment in zip(panels[0], environments):
         game = environment.split("/")[1]
-        for agent, color in zip(PUBLISHED, ("#1f77b4", "#ff7f0e")):
+        for agent, color in zip(PUBLISHED, ("#9ecae1", "#1f77b4", "#ff7f0e")):
             if (agent, environment) in runs:
                 draw_seeds(axes, runs[agent, environment], color, agent)
+            if agent == CHOSEN:  # its published curve is dqn's
+                continue
             reference = published[(*PUBLISHED[agent], game)]
             marks = [frames for frames in reference if frames <= MARKS[-1]]
-            axes.plot(marks, [reference[frames] for frames in marks], "o", color=color, markersize=4,
-                      label=f"{agent}, published")
+            axes.plot(marks, [reference[frames] for frames in marks], "o", markersize=4, label=f"{agent}, published",
+                      color=color if agent == "qr-dqn" else "#1f77b4")
         axes.set(title=game, xlabel="frames")
     panels[0][0].set_ylabel("return, last 100 episodes")
     panels[0][0].legend()

@@ -30,7 +30,7 @@ def stages(soak):
     yield "layers", [["python", "tools/check_layers.py"]]
     yield "format", [["bash", "-c", f"{SOURCES} | xargs clang-format --dry-run --Werror"]]
     yield "release", [*build("release"), ["ln", "-sfn", "release/uper", "build/uper"], ctest("release")]
-    yield "asan-ubsan", [*build("asan-ubsan"), ctest("asan-ubsan")]
+    yield "asan-ubsan", [*build("asan-ubsan", "tests"), ctest("asan-ubsan")]
     yield "tsan", [*build("tsan", "base_test", "replay_test"), ctest("tsan", "-R", "Concurrent")]
     yield "python", [["python", "-m", "pytest", "-q", "-rs", "-n", JOBS, "--dist", "loadfile", "tests",
                       *([] if soak else ["-m", "not soak"])]]

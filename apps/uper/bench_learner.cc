@@ -4,95 +4,24 @@
 #include <optional>
 
 #include "apps/uper/bench_peers.h"
+#include "apps/uper/bench_step_parts.h"
 #include "apps/uper/bench_timing.h"
 #include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
+#include "apps/uper/learner_bench_setup.h"
 #include "apps/uper/run_setup.h"
-#include "uper/base/random.h"
 #include "uper/base/thread_pool.h"
 #include "uper/nn/cpu/simd_info.h"
 #include "uper/nn/gpu.h"
 #include "uper/train/config_choices.h"
 #include "uper/train/make_learner.h"
-#include "uper/train/resolve_config.h"
 
 namespace uper {
 namespace {
 
-constexpr int kMinAtarChannels = 4;  // breakout's
 constexpr double kSecondsPerMeasurement = 0.2;
 constexpr int kActsPerRepeat = 3;  // each after an update of its own
 constexpr int kManyActs = 16;      // environments that decide together
-
-// What the network is fed with; no environment is made.
-EnvironmentSpec ObservationsOf(const BenchLearnerOptions& options) {
-  if (options.network == "nature") {
-    return {
-        .name = "atari/pixels", .actions = options.actions, .height = 84, .width = 84, .stack = 4};
-  }
-  return {.name = "minatar/cells",
-          .actions = options.actions,
-          .height = 10,
-          .width = 10,
-          .channels = kMinAtarChannels,
-          .element_max = 1};
-}
-
-RunConfig ConfigOf(const BenchLearnerOptions& options) {
-  RunConfig config =
-      ResolveConfig({.flags = {{"--agent", "agent.name", options.agent},
-                               {"--network", "environment.name", ObservationsOf(options).name},
-                               {"--batch", "replay.batch_size", std::to_string(options.batch)},
-                               {"--device", "device", options.device}}});
-  FillAutomaticKeys(config, 1);
-  return config;
-}
-
-// Random transitions, as the configuration's memory would hand them out.
-class RandomBatch {
- public:
-  RandomBatch(const RunConfig& config, const LearnerSpec& spec, const EnvironmentSpec& observations)
-      : s_tm1_(spec.batch * observations.observation_bytes() * observations.stack),
-        s_t_(s_tm1_.size()),
-        a_tm1_(spec.batch),
-        r_t_(spec.batch),
-        discount_t_(spec.batch),
-        weights_(spec.batch),
-        masks_(spec.batch) {
-    RandomStream stream(1, "bench learner");
-    const auto bound = static_cast<std::uint64_t>(observations.element_max) + 1;
-    for (std::byte& cell : s_tm1_) cell = static_cast<std::byte>(stream.UniformInt(bound));
-    for (std::byte& cell : s_t_) cell = static_cast<std::byte>(stream.UniformInt(bound));
-    for (int i = 0; i < spec.batch; ++i) {
-      a_tm1_[i] = static_cast<std::int32_t>(stream.UniformInt(spec.network.actions));
-      r_t_[i] = static_cast<float>(stream.Uniform());
-      discount_t_[i] = stream.Bernoulli(0.02) ? 0 : static_cast<float>(config.agent.discount);
-      weights_[i] = static_cast<float>(stream.Uniform());
-      for (int k = 0; k < spec.network.members; ++k) {
-        masks_[i] |= std::uint64_t{stream.Bernoulli(config.agent.mask_probability)} << k;
-      }
-    }
-  }
-
-  LearnerBatch View() const {
-    return {.s_tm1 = s_tm1_,
-            .s_t = s_t_,
-            .a_tm1 = a_tm1_,
-            .r_t = r_t_,
-            .discount_t = discount_t_,
-            .weights = weights_,
-            .masks = masks_};
-  }
-  std::span<const std::byte> Observations(int count) const {
-    return std::span(s_tm1_).first(s_tm1_.size() / a_tm1_.size() * count);
-  }
-
- private:
-  std::vector<std::byte> s_tm1_, s_t_;
-  std::vector<std::int32_t> a_tm1_;
-  std::vector<float> r_t_, discount_t_, weights_;
-  std::vector<std::uint64_t> masks_;
-};
 
 struct LearnerTimes {
   Timing update;                          // seconds
@@ -210,6 +139,7 @@ void PrintTable(const BenchLearnerOptions& options, const LearnerTimes& times,
 }  // namespace
 
 int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
+  if (options.parts) return BenchStepParts(options, stop);
   const RunConfig config = ConfigOf(options);
   const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));
   const int threads = options.threads > 0 ? options.threads : AvailableCores();
@@ -221,7 +151,8 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
   }
   // The peers of a GPU are in benchmarks/gpu/.
   const nlohmann::ordered_json peers =
-      gpu ? nlohmann::ordered_json::array()
+      gpu || !options.peers
+          ? nlohmann::ordered_json::array()
           : PeersJson(RunPeers("learner_peers.py", PeerSettings(options, config, spec, threads)),
                       times.update);
   if (!options.json) {

@@ -15,7 +15,7 @@ nlohmann::json RunPeers(const std::string& script, const nlohmann::json& setting
     fmt::print(stderr, "no Python at {}: other programs are left out\n", PythonProgram().string());
     return nlohmann::json::array();
   }
-  const ProcessResult result =
+  const CommandResult result =
       RunPython({(SourceFolder() / "benchmarks" / script).string(), settings.dump()});
   if (result.exit_status == 128 + SIGINT || result.exit_status == 128 + SIGTERM) {
     throw Error(ErrorKind::kInterrupted, "interrupted");

@@ -180,7 +180,7 @@ Row MeasureSubject(const Subject& subject, const BenchReplayOptions& options,
 
 // cpprb and TorchRL through their Python interfaces, where they are installed.
 std::vector<Row> MeasurePeers(const BenchReplayOptions& options) {
-  const ProcessResult result = RunPython(
+  const CommandResult result = RunPython(
       {(SourceFolder() / "benchmarks/replay_peers.py").string(), std::to_string(options.entries),
        std::to_string(options.batch), std::to_string(options.repeats)});
   if (result.exit_status != 0) {

@@ -32,8 +32,8 @@ std::vector<int> UsableCpus();
 // Runs a command to its end; its standard error goes to ours. Throws Error(kMissingData) if the
 // program is not on the path.
 struct CommandResult {
-  int exit_status = 0;
-  std::string output;  // its standard output
+  int exit_status = 0;  // 128 + signal number when a signal ended it
+  std::string output;   // its standard output
 };
 CommandResult RunCommand(const std::vector<std::string>& command, bool quiet = false);
 

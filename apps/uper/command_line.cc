@@ -25,6 +25,47 @@ void AddSettings(CLI::App* command, std::vector<std::string>& assignments, const
       ->allow_extra_args(false);
 }
 
+void AddRepeats(CLI::App* command, int& repeats) {
+  command->add_option("--repeats", repeats, "Measurements, for the spread")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+}
+
+void AddThreads(CLI::App* command, int& threads) {
+  command->add_option("--threads", threads, "Threads (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+}
+
+// An agent's learner on data that no environment made.
+template <typename Options>
+void AddLearnerSizes(CLI::App* command, Options& options) {
+  command->add_option("--network", options.network, "nature or minatar")
+      ->check(CLI::IsMember({"nature", "minatar"}))
+      ->capture_default_str();
+  command->add_option("--actions", options.actions, "Number of actions")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--batch", options.batch, "Transitions")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--device", options.device, "cpu, cuda or auto")->capture_default_str();
+  AddSettings(command, options.assignments, "key=value: any key of the configuration");
+}
+
+// What a command does when it is chosen.
+template <typename Options>
+void RunsWith(CLI::App* command, std::shared_ptr<Options> options, Command& chosen,
+              int (*run)(const Options&)) {
+  command->callback([options, run, &chosen] { chosen = [options, run] { return run(*options); }; });
+}
+template <typename Options>
+void RunsWith(CLI::App* command, std::shared_ptr<Options> options, Command& chosen,
+              int (*run)(const Options&, const StopFlag&), const StopFlag& stop) {
+  command->callback([options, run, &stop, &chosen] {
+    chosen = [options, run, &stop] { return run(*options, stop); };
+  });
+}
+
 void AddTrain(CLI::App& app, const StopFlag& stop, std::vector<std::string> words,
               Command& chosen) {
   auto* command = app.add_subcommand("train", "Train an agent; continues an unfinished run");
@@ -43,8 +84,7 @@ void AddTrain(CLI::App& app, const StopFlag& stop, std::vector<std::string> word
   command->footer(
       "Example: uper train --agent qr-ens-uper --env minatar/breakout --frames 100000\n"
       "Ctrl-C saves and exits with 75; the same command goes on. Keys: docs/configuration.md");
-  command->callback(
-      [options, &stop, &chosen] { chosen = [options, &stop] { return Train(*options, stop); }; });
+  RunsWith(command, options, chosen, Train, stop);
 }
 
 void AddEvaluate(CLI::App& app, const StopFlag& stop, Command& chosen) {
@@ -70,9 +110,7 @@ void AddEvaluate(CLI::App& app, const StopFlag& stop, Command& chosen) {
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer(
       "Example: uper evaluate runs/minatar-breakout-qr-ens-uper-1 --episodes 100 --against random");
-  command->callback([options, &stop, &chosen] {
-    chosen = [options, &stop] { return EvaluateRun(*options, stop); };
-  });
+  RunsWith(command, options, chosen, EvaluateRun, stop);
 }
 
 void AddRollout(CLI::App& app, const StopFlag& stop, Command& chosen) {
@@ -96,8 +134,7 @@ void AddRollout(CLI::App& app, const StopFlag& stop, Command& chosen) {
   AddSettings(command, options->assignments, "key=value: an environment.* key");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper rollout --env minatar/breakout --policy random --episodes 100");
-  command->callback(
-      [options, &stop, &chosen] { chosen = [options, &stop] { return Rollout(*options, stop); }; });
+  RunsWith(command, options, chosen, Rollout, stop);
 }
 
 void AddInspectAndVerify(CLI::App& app, Command& chosen) {
@@ -114,8 +151,7 @@ void AddInspectAndVerify(CLI::App& app, Command& chosen) {
     command->add_option("run", options->run, "A run folder")->required();
     command->add_flag("--json", options->json, kJsonHelp);
     command->footer(std::string("Example: uper ") + entry.name + " runs/minatar-breakout-dqn-1");
-    command->callback(
-        [options, run = entry.run, &chosen] { chosen = [options, run] { return run(*options); }; });
+    RunsWith(command, options, chosen, entry.run);
   }
 }
 
@@ -124,7 +160,7 @@ void AddDoctor(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<DoctorOptions>();
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper doctor");
-  command->callback([options, &chosen] { chosen = [options] { return Doctor(*options); }; });
+  RunsWith(command, options, chosen, Doctor);
 }
 
 void AddDumpStep(CLI::App& app, Command& chosen) {
@@ -132,28 +168,18 @@ void AddDumpStep(CLI::App& app, Command& chosen) {
       "dump-step", "One learner step on random data, everything in and out, as .npz");
   auto options = std::make_shared<DumpStepOptions>();
   command->add_option("--agent", options->agent, "An agent (`uper list agents`)")->required();
-  command->add_option("--network", options->network, "nature or minatar")
-      ->check(CLI::IsMember({"nature", "minatar"}))
-      ->capture_default_str();
-  command->add_option("--actions", options->actions, "Number of actions")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  AddLearnerSizes(command, *options);
   command->add_option("--members", options->members, "Ensemble members (default: the agent's)")
       ->check(CLI::Range(1, 64));
   command->add_option("--outputs", options->outputs, "Quantiles or atoms (default: the agent's)")
       ->check(CLI::Range(1, 10'000));
-  command->add_option("--batch", options->batch, "Transitions")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
   command->add_option("--updates", options->updates, "Updates in a row, each on a new batch")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of parameters and data")->capture_default_str();
-  command->add_option("--device", options->device, "cpu, cuda or auto")->capture_default_str();
-  AddSettings(command, options->assignments, "key=value: any key of the configuration");
   command->add_option("--out", options->out, "The .npz file")->required();
   command->footer("Example: uper dump-step --agent qr-ens-uper --out step.npz");
-  command->callback([options, &chosen] { chosen = [options] { return DumpStep(*options); }; });
+  RunsWith(command, options, chosen, DumpStep);
 }
 
 void AddReproduce(CLI::App& app, const StopFlag& stop, Command& chosen) {
@@ -170,19 +196,13 @@ void AddReproduce(CLI::App& app, const StopFlag& stop, Command& chosen) {
   command->add_option("--jobs", options->jobs, "Threads (default: all cores); results are the same")
       ->check(CLI::Range(1, 4096));
   command->add_flag("--strict", options->strict, "Exit with 1 when a claim fails");
-  command
-      ->add_option("--set", options->assignments,
-                   "key=value: change a setting of the figure (may be repeated)")
-      ->take_all()
-      ->allow_extra_args(false);
+  AddSettings(command, options->assignments, "key=value: change a setting of the figure");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer(
       "Example: uper reproduce bandit --seeds 10 --out results/bandit\n"
       "         uper reproduce atari-median runs/* --set published=true\n"
       "Files: CSV data, figure.png, figure.svg, claims.json.");
-  command->callback([options, &stop, &chosen] {
-    chosen = [options, &stop] { return Reproduce(*options, stop); };
-  });
+  RunsWith(command, options, chosen, Reproduce, stop);
 }
 
 void AddReport(CLI::App& app, const StopFlag& stop, Command& chosen) {
@@ -204,8 +224,7 @@ void AddReport(CLI::App& app, const StopFlag& stop, Command& chosen) {
   command->footer(
       "Example: uper report runs/* --out results/report\n"
       "Files: report.html (works without a network), CSV data, PNG and SVG pictures.");
-  command->callback(
-      [options, &stop, &chosen] { chosen = [options, &stop] { return Report(*options, stop); }; });
+  RunsWith(command, options, chosen, Report, stop);
 }
 
 void AddSweep(CLI::App& app, const StopFlag& stop, Command& chosen) {
@@ -230,8 +249,7 @@ void AddSweep(CLI::App& app, const StopFlag& stop, Command& chosen) {
   command->footer(
       "Example: uper sweep configs/sweeps/minatar-noise.toml --jobs 2\n"
       "Ctrl-C saves and exits with 75; the same command goes on. It also tries failed runs again.");
-  command->callback(
-      [options, &stop, &chosen] { chosen = [options, &stop] { return Sweep(*options, stop); }; });
+  RunsWith(command, options, chosen, Sweep, stop);
 }
 
 void AddList(CLI::App& app, Command& chosen) {
@@ -242,7 +260,7 @@ void AddList(CLI::App& app, Command& chosen) {
       ->check(CLI::IsMember({"envs", "agents", "priorities", "figures", "keys"}));
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper list figures");
-  command->callback([options, &chosen] { chosen = [options] { return List(*options); }; });
+  RunsWith(command, options, chosen, List);
 }
 
 void AddBenchReplay(CLI::App& bench, const StopFlag& stop, Command& chosen) {
@@ -255,42 +273,28 @@ void AddBenchReplay(CLI::App& bench, const StopFlag& stop, Command& chosen) {
   command->add_option("--batch", options->batch, "Items per draw and per update")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  command->add_option("--repeats", options->repeats, "Measurements, for the spread")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  AddRepeats(command, options->repeats);
   command->add_flag("--peers,!--no-peers", options->peers,
                     "Also time cpprb and TorchRL where Python has them (default: yes)");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper bench replay --entries 1000000 --batch 256");
-  command->callback([options, &stop, &chosen] {
-    chosen = [options, &stop] { return BenchReplay(*options, stop); };
-  });
+  RunsWith(command, options, chosen, BenchReplay, stop);
 }
 
 void AddBenchLearner(CLI::App& bench, const StopFlag& stop, Command& chosen) {
   auto* command = bench.add_subcommand("learner", "One update, and one acting decision");
   auto options = std::make_shared<BenchLearnerOptions>();
   command->add_option("--agent", options->agent, "An agent")->capture_default_str();
-  command->add_option("--network", options->network, "nature or minatar")
-      ->check(CLI::IsMember({"nature", "minatar"}))
-      ->capture_default_str();
-  command->add_option("--actions", options->actions, "Number of actions")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--batch", options->batch, "Transitions")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads (default: all cores)")
-      ->check(CLI::Range(1, 1024));
-  command->add_option("--repeats", options->repeats, "Measurements, for the spread")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--device", options->device, "cpu, cuda or auto")->capture_default_str();
+  AddLearnerSizes(command, *options);
+  AddThreads(command, options->threads);
+  AddRepeats(command, options->repeats);
+  command->add_flag("--peers,!--no-peers", options->peers,
+                    "CPU: also time PyTorch where Python has it (default: yes)");
+  command->add_flag("--parts", options->parts,
+                    "CPU: time every part of an update instead, beside what the machine can do");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper bench learner --agent qr-ens-uper --network minatar");
-  command->callback([options, &stop, &chosen] {
-    chosen = [options, &stop] { return BenchLearner(*options, stop); };
-  });
+  RunsWith(command, options, chosen, BenchLearner, stop);
 }
 
 void AddBenchEnv(CLI::App& bench, const StopFlag& stop, Command& chosen) {
@@ -304,18 +308,14 @@ void AddBenchEnv(CLI::App& bench, const StopFlag& stop, Command& chosen) {
       ->add_option("--environments", options->environments,
                    "Atari: of a pool that steps together (default: four a thread)")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--repeats", options->repeats, "Measurements, for the spread")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  AddRepeats(command, options->repeats);
   command->add_flag("--peers,!--no-peers", options->peers,
                     "Atari: also time EnvPool and ALE's vector environment where Python has them "
                     "(default: yes)");
   AddSettings(command, options->assignments, "key=value: an environment.* key");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper bench env --env minatar/breakout");
-  command->callback([options, &stop, &chosen] {
-    chosen = [options, &stop] { return BenchEnv(*options, stop); };
-  });
+  RunsWith(command, options, chosen, BenchEnv, stop);
 }
 
 void AddBenchTrain(CLI::App& bench, const StopFlag& stop, Command& chosen) {
@@ -326,8 +326,7 @@ void AddBenchTrain(CLI::App& bench, const StopFlag& stop, Command& chosen) {
   command->add_option("--frames", options->frames, "Frames to train")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads (default: all cores)")
-      ->check(CLI::Range(1, 1024));
+  AddThreads(command, options->threads);
   command->add_option("--environments", options->environments, "Environments in step")
       ->check(CLI::Range(1, 1024));
   command->add_option("--runs", options->runs, "Runs side by side, a thread each")
@@ -340,9 +339,7 @@ void AddBenchTrain(CLI::App& bench, const StopFlag& stop, Command& chosen) {
                    "Transitions in memory before; then saving is measured too")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32));
   command->footer("Example: uper bench train --env minatar/breakout --agent dqn");
-  command->callback([options, &stop, &chosen] {
-    chosen = [options, &stop] { return BenchTrain(*options, stop); };
-  });
+  RunsWith(command, options, chosen, BenchTrain, stop);
 }
 
 void AddBench(CLI::App& app, const StopFlag& stop, Command& chosen) {

@@ -135,6 +135,9 @@ struct BenchLearnerOptions {
   int threads = 0;  // 0: all cores
   int repeats = 7;
   std::string device = "cpu";
+  bool peers = true;   // also time PyTorch
+  bool parts = false;  // where the time goes, instead
+  std::vector<std::string> assignments;
   bool json = false;
 };
 int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop);

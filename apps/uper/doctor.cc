@@ -45,7 +45,7 @@ print(json.dumps({"version": platform.python_version(), "matplotlib": drawing,
 // Nothing when there is no Python that runs.
 std::optional<nlohmann::json> AskPython() {
   if (access(PythonProgram().c_str(), X_OK) != 0) return std::nullopt;
-  const ProcessResult result = RunPython({"-c", kAskPython});
+  const CommandResult result = RunPython({"-c", kAskPython});
   if (result.exit_status != 0) return std::nullopt;
   nlohmann::json json = nlohmann::json::parse(result.output, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/uper/child_process.h"
+
 namespace uper {
 
 // The Python side of the project: .venv of the source tree (or $UPER_PYTHON), with python/ and
@@ -11,14 +13,9 @@ namespace uper {
 std::filesystem::path SourceFolder();
 std::filesystem::path PythonProgram();
 
-struct ProcessResult {
-  int exit_status = 0;  // 128 + signal number when a signal ended it
-  std::string output;   // its standard output
-};
-
 // Runs Python with these arguments and waits; its standard error goes to ours.
 // Throws Error(kMissingData) when there is no Python to run.
-ProcessResult RunPython(const std::vector<std::string>& arguments);
+CommandResult RunPython(const std::vector<std::string>& arguments);
 
 // Draws figure.png and figure.svg in the folder from its CSV files. Throws Error when that fails.
 void DrawFigure(const std::string& figure, const std::filesystem::path& folder);

@@ -136,10 +136,27 @@ class ReportMaker {
   std::vector<AgentPair> pairs_;
 };
 
+// Evaluations that no episode of lasted to its end; the page says so, for such returns are not
+// scores of a game.
+std::int64_t CutEvaluations(const std::vector<RunCurve>& runs) {
+  std::int64_t count = 0;
+  for (const RunCurve& run : runs) {
+    count += std::count_if(run.evaluations.begin(), run.evaluations.end(),
+                           [](const RunCurve::Evaluation& evaluation) { return evaluation.cut; });
+  }
+  return count;
+}
+
 void PrintText(const Json& report) {
   fmt::print("{} runs: {} agents, {} games, seeds {}; at {} frames:\n", report["runs"].get<int>(),
              report["agents"].size(), report["games"].size(), report["seeds"].dump(),
              report["frames"].get<std::int64_t>());
+  if (report["cut_evaluations"] > 0) {
+    fmt::print(
+        "  note: {} evaluations ended before their first episode did; their returns are of "
+        "unfinished games (evaluation_frames)\n",
+        report["cut_evaluations"].get<std::int64_t>());
+  }
   for (const Json& row : report["aggregates"]) {
     const auto text = [&](const char* key) {
       return row[key]["value"].is_null() ? std::string("-")
@@ -182,6 +199,7 @@ int Report(const ReportOptions& options, const StopFlag& stop) {
   report["missing"] = missing.size();
   report["unfinished"] =
       std::count_if(runs.begin(), runs.end(), [](const RunCurve& run) { return !run.finished; });
+  report["cut_evaluations"] = CutEvaluations(runs);
   report["aggregates"] = WriteAggregates(table, maker.agents(), folder / "aggregates.csv");
   report["comparisons"] = WriteComparisons(table, maker.pairs(), folder / "comparisons.csv");
   report["subsets"] = WriteSubsets(table, maker.agents(), folder / "subsets.csv");

@@ -113,6 +113,7 @@ void ReadMetrics(const fs::path& file, std::int64_t every, RunCurve& curve) {
   if (table.rows() == 0) return;
   const std::size_t frames = table.Column("frames");
   const std::size_t returns = table.Column("eval_return");
+  const std::optional<std::size_t> episodes = table.Find("eval_episodes");
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const auto at = static_cast<std::int64_t>(table.Number(row, frames).value_or(0));
     if (at < curve.frames) {
@@ -123,16 +124,18 @@ void ReadMetrics(const fs::path& file, std::int64_t every, RunCurve& curve) {
     curve.frames = at;
     const std::optional<double> value = table.Number(row, returns);
     if (!value) continue;
+    const bool cut = episodes && table.Number(row, *episodes) == 0.0;
     const std::int64_t mark = every > 0 ? at / every * every : at;
-    if (!curve.evaluations.empty() && curve.evaluations.back().frames == mark) {
-      curve.evaluations.back().mean_return = *value;
-    } else {
-      curve.evaluations.push_back({.frames = mark, .mean_return = *value});
+    if (curve.evaluations.empty() || curve.evaluations.back().frames != mark) {
+      curve.evaluations.push_back({.frames = mark});
     }
+    curve.evaluations.back().mean_return = *value;
+    curve.evaluations.back().cut = cut;
   }
 }
 
-void CheckComplete(const RunCurve& curve, bool partial) {
+// `finished_frames`: where the run says that it ended.
+void CheckComplete(const RunCurve& curve, std::int64_t finished_frames, bool partial) {
   const std::string reached =
       std::to_string(curve.frames) + " of " + std::to_string(curve.total_frames) + " frames";
   if (!curve.finished && !partial) {
@@ -141,6 +144,12 @@ void CheckComplete(const RunCurve& curve, bool partial) {
                                              "/config.toml --out " + curve.folder +
                                              "` goes on, --partial (reproduce: --set partial=true)"
                                              " takes what is there");
+  }
+  if (curve.finished && curve.frames < finished_frames && !partial) {
+    throw Error(ErrorKind::kCorrupt,
+                curve.folder + "/metrics.csv ends at frame " + std::to_string(curve.frames) +
+                    ", the run at " + std::to_string(finished_frames) +
+                    ": rows are lost; --partial (reproduce: --set partial=true) takes the rest");
   }
   if (curve.evaluations.empty()) {
     throw Error(ErrorKind::kMissingData, curve.folder + " has no evaluation in metrics.csv (" +
@@ -165,7 +174,7 @@ LoadedRun ReadRun(const fs::path& path, bool partial) {
                .total_frames = run.config.frames,
                .finished = state == RunState::kFinished};
   ReadMetrics(folder.metrics(), run.config.evaluate_every_frames, run.curve);
-  CheckComplete(run.curve, partial);
+  CheckComplete(run.curve, folder.FinishedFrames().value_or(0), partial);
   return run;
 }
 

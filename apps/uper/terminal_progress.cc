@@ -18,12 +18,13 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::string Clocked(double seconds) {
-  const int whole = static_cast<int>(seconds + 0.5);
-  return fmt::format("{}:{:02}", whole / 60, whole % 60);
-}
-
 }  // namespace
+
+std::string Clocked(double seconds) {
+  const long whole = static_cast<long>(seconds + 0.5);
+  return whole < 3600 ? fmt::format("{}:{:02}", whole / 60, whole % 60)
+                      : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
 
 TerminalProgress::TerminalProgress(std::string name)
     : name_(std::move(name)), terminal_(isatty(STDERR_FILENO) != 0), start_(Clock::now()) {}

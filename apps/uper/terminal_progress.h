@@ -9,6 +9,9 @@
 
 namespace uper {
 
+// 5:07, or 2:05:07 from an hour on.
+std::string Clocked(double seconds);
+
 // A progress bar with the time left on standard error; plain lines when that is not a terminal.
 // Thread-safe.
 class TerminalProgress : public experiments::ProgressSink {

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdio>
+
+#include "apps/uper/terminal_progress.h"
+
 namespace uper {
 namespace {
 
 constexpr int kBarWidth = 20;
-
-std::string Clocked(double seconds) {
-  const long whole = static_cast<long>(seconds + 0.5);
-  return whole < 3600 ? fmt::format("{}:{:02}", whole / 60, whole % 60)
-                      : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
 
 std::string Number(const MetricsRow::Value& value) {
   return value ? fmt::format("{:.3g}", *value) : "-";

@@ -221,6 +221,9 @@ def missing_section(folder, report):
     if report["unfinished"]:
         parts.append(f"<p>{report['unfinished']} of {report['runs']} runs are unfinished; all curves end where the "
                      f"shortest does, at {report['frames']:,} frames.</p>")
+    if report["cut_evaluations"]:
+        parts.append(f'<p class="warning">{report["cut_evaluations"]} evaluations ended before their first episode did '
+                     "(<code>evaluation_frames</code>): their returns are of unfinished games, not scores.</p>")
     missing = rows_of(folder / "missing.csv")
     if missing:
         games = defaultdict(list)

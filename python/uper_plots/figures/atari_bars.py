@@ -29,7 +29,7 @@ def draw_comparison(axes, rows, subject, baseline, places):
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.margins(y=0.08)
-    if not np.any(np.isfinite(values)):
+    if not np.any(np.abs(values[np.isfinite(values)]) > 1e-9):  # nothing to see, or rounding
         axes.set_ylim(-1, 1)
         axes.set_yticks([0])
     if np.any(np.abs(values[np.isfinite(values)]) > 3 * LINEAR_UP_TO):

@@ -11,6 +11,7 @@ struct RunCurve {
   struct Evaluation {
     std::int64_t frames = 0;  // of training, at the evaluation
     double mean_return = 0;   // raw
+    bool cut = false;         // no episode ended: mean_return is of the part that was played
   };
 
   std::string folder;  // for messages

@@ -115,6 +115,67 @@ TEST(CheckpointCrashTest, CrashesMayFollowOneAnother) {
   RecordProperty("states", states);
 }
 
+// Records come and go between two saves: segments written ahead are removed again.
+SaveOutcome WriteAheadAndSave(FaultFileSystem& files, int from, int to) {
+  CheckpointStore store(kExampleFolder, kExampleOptions, files);
+  store.Load();
+  for (int step = from; step < to; ++step) {
+    store.WriteAhead(ExampleCheckpoint(step).content.streams);
+  }
+  return store.Save(ExampleCheckpoint(to).content);
+}
+
+TEST(CheckpointCrashTest, NoCrashBetweenRareSavesIsUnrecoverable) {
+  FaultFileSystem disk;
+  SaveExamples(disk, 2);
+  disk.Restart();
+  FaultFileSystem counter = disk.Clone();
+  ASSERT_TRUE(WriteAheadAndSave(counter, 3, 8).saved);
+  for (std::size_t at = 0; at < counter.operations(); ++at) {
+    for (const CrashKind kind : kCrashes) {
+      const std::string where =
+          "operation " + std::to_string(at) + " kind " + std::to_string(static_cast<int>(kind));
+      FaultFileSystem files = disk.Clone();
+      files.CrashAt(at, kind);
+      EXPECT_THROW(WriteAheadAndSave(files, 3, 8), SimulatedCrash) << where;
+      files.Restart();
+      const int loaded = LoadedStep(files, where);
+      EXPECT_TRUE(loaded == 2 || loaded == 8) << where << " loaded " << loaded;
+      ExpectGood(files, where);
+      EXPECT_TRUE(WriteAheadAndSave(files, loaded + 1, loaded + 3).saved) << where;
+      EXPECT_EQ(LoadedStep(files, where), loaded + 3) << where;
+      ExpectGood(files, where);
+    }
+  }
+  RecordProperty("operations", static_cast<int>(counter.operations()));
+}
+
+// An operation that fails between two saves costs nothing that a checkpoint needs.
+TEST(CheckpointCrashTest, NoFailureBetweenRareSavesHarmsACheckpoint) {
+  FaultFileSystem disk;
+  SaveExamples(disk, 2);
+  disk.Restart();
+  FaultFileSystem counter = disk.Clone();
+  ASSERT_TRUE(WriteAheadAndSave(counter, 3, 9).saved);
+  for (const int error : {EIO, ENOSPC, FaultFileSystem::kShortWrite}) {
+    for (std::size_t at = 0; at < counter.operations(); ++at) {
+      const std::string where = std::to_string(error) + " at " + std::to_string(at);
+      FaultFileSystem files = disk.Clone();
+      CheckpointStore store(kExampleFolder, kExampleOptions, files);
+      store.Load();
+      files.FailAt(files.operations() + at, error);
+      for (int step = 3; step < 9; ++step) {
+        store.WriteAhead(ExampleCheckpoint(step).content.streams);
+      }
+      files.ClearFaults();
+      EXPECT_EQ(LoadedStep(files, where), 2) << where;
+      EXPECT_TRUE(store.Save(ExampleCheckpoint(9).content).saved) << where;
+      EXPECT_EQ(LoadedStep(files, where), 9) << where;
+      ExpectGood(files, where);
+    }
+  }
+}
+
 TEST(CheckpointCrashTest, EveryFailingOperationLeavesAGoodCheckpoint) {
   FaultFileSystem disk;
   SaveExamples(disk, 4);

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <set>
 
 #include "uper/base/check.h"
 #include "uper/train/checksum.h"
@@ -22,6 +21,12 @@ bool IsDiskFull(int error) { return error == ENOSPC || error == EDQUOT || error 
 SaveOutcome Failed(const std::string& action, int error) {
   return {.disk_full = IsDiskFull(error),
           .problem = "cannot " + action + ": " + std::strerror(error)};
+}
+
+std::map<std::string, std::uint64_t> FirstIds(const std::map<std::string, RecordStream>& streams) {
+  std::map<std::string, std::uint64_t> first_ids;
+  for (const auto& [name, stream] : streams) first_ids[name] = stream.first_id;
+  return first_ids;
 }
 
 }  // namespace
@@ -231,7 +236,9 @@ std::optional<PreparedAhead> CheckpointStore::PrepareAhead(
       if (FindStored(name, cell_begin, begin, end) == nullptr) {
         std::vector<std::byte> raw((end - begin) * stream.record_bytes);
         stream.read(begin, end, raw);
-        return PreparedAhead{name, {.begin = begin, .end = end, .raw = std::move(raw)}};
+        return PreparedAhead{.stream = name,
+                             .segment = {.begin = begin, .end = end, .raw = std::move(raw)},
+                             .first_ids = FirstIds(streams)};
       }
       ahead_[name] = begin = end;
     }
@@ -241,6 +248,7 @@ std::optional<PreparedAhead> CheckpointStore::PrepareAhead(
 
 SaveOutcome CheckpointStore::PublishAhead(const PreparedAhead& ahead) {
   if (const int error = MakeFolder()) return Failed("create the folder", error);
+  RemoveDeadSegments(ahead.first_ids);  // first: the new one may need their space
   if (const auto lack = LackOfSpace(0, ahead.segment.raw.size())) return *lack;
   PublishJob job{*this};
   ManifestSegment entry;
@@ -332,14 +340,33 @@ void CheckpointStore::WriteMarker() {
   if (files_.Rename(temporary, marker) != 0) files_.Remove(temporary);
 }
 
-// Removes what no kept checkpoint needs. Manifests go first and for good: one whose files are gone
-// would look like a damaged checkpoint.
-void CheckpointStore::Prune() {
+// What the kept checkpoints consist of.
+std::set<std::string> CheckpointStore::NeededFiles() const {
   std::set<std::string> needed;
   for (const Manifest& manifest : kept_) {
     needed.insert(ManifestName(manifest.number));
     for (const ManifestFile& file : manifest.Files()) needed.insert(file.name);
   }
+  return needed;
+}
+
+// Removes segments that were written ahead and that no save can need any more. One that cannot be
+// removed is left to the next save.
+void CheckpointStore::RemoveDeadSegments(const std::map<std::string, std::uint64_t>& first_ids) {
+  const std::set<std::string> needed = NeededFiles();
+  for (const auto& [stream, first_id] : first_ids) {
+    std::erase_if(stored_[stream], [&, first_id = first_id](const ManifestSegment& segment) {
+      if (segment.end > first_id || needed.contains(segment.file.name)) return false;
+      files_.Remove(folder_ / segment.file.name);
+      return true;
+    });
+  }
+}
+
+// Removes what no kept checkpoint needs. Manifests go first and for good: one whose files are gone
+// would look like a damaged checkpoint.
+void CheckpointStore::Prune() {
+  const std::set<std::string> needed = NeededFiles();
   std::vector<std::string> names;
   if (files_.List(folder_, &names) != 0) return;
   std::erase_if(

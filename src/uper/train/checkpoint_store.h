@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ struct PreparedSave {
 struct PreparedAhead {
   std::string stream;
   PreparedSave::Segment segment;
+  std::map<std::string, std::uint64_t> first_ids;  // by stream: what is live starts here
 };
 
 // What became of a save.
@@ -74,7 +76,9 @@ struct SaveOutcome {
 // one.
 //
 // Use: Load() once, then Prepare and Publish (or Save) again and again, and between two saves
-// PrepareAhead and PublishAhead (or WriteAhead). The Prepare functions copy what they need and are
+// PrepareAhead and PublishAhead (or WriteAhead). Segments written ahead whose records have all left
+// the memory before a save came are removed by the next PublishAhead, so that rare saves do not
+// fill the disk. The Prepare functions copy what they need and are
 // the only ones that look at the trainer's memory; the Publish functions may run on another thread,
 // but no other call may come between the two (checkpoint_writer.h).
 class CheckpointStore {
@@ -117,7 +121,9 @@ class CheckpointStore {
   int SyncFolder();
   void Remember(const Manifest& manifest);
   void WriteMarker();
+  std::set<std::string> NeededFiles() const;
   void Prune();
+  void RemoveDeadSegments(const std::map<std::string, std::uint64_t>& first_ids);
 
   const std::filesystem::path folder_;
   const CheckpointStoreOptions options_;

@@ -116,6 +116,36 @@ TEST(CheckpointStoreTest, SegmentsWrittenAheadAreUsedByTheNextSave) {
   EXPECT_TRUE(VerifyCheckpoints(kExampleFolder, files).good());
 }
 
+// Saves that are rare beside the memory: what was written ahead and has left the memory goes, what
+// a checkpoint needs stays.
+TEST(CheckpointStoreTest, DeadSegmentsWrittenAheadAreRemoved) {
+  FaultFileSystem files;
+  CheckpointStore store(kExampleFolder, kExampleOptions, files);
+  store.Load();
+  store.Save(ExampleCheckpoint(1).content);
+  store.Save(ExampleCheckpoint(2).content);
+  const std::vector<std::string> saved = files.Paths();
+  for (int step = 3; step <= 60; ++step) {
+    const ExampleCheckpoint example(step);
+    ASSERT_TRUE(store.WriteAhead(example.content.streams).saved);
+    for (const std::string& path : saved) EXPECT_EQ(NamesWith(files, path).size(), 1u) << path;
+    // Live records fill at most 50 / 16 and 70 / 16 segments and touch two more; one more of each
+    // may have died since the last one was written.
+    EXPECT_LE(files.Paths().size(), saved.size() + 4 + 1 + 6 + 1) << step;
+  }
+  for (const int step : {1, 2}) {
+    const Manifest manifest = InspectCheckpoints(kExampleFolder, files).at(2 - step);
+    EXPECT_TRUE(IsExample(LoadCheckpoint(files, kExampleFolder, manifest), step));
+  }
+  const PreparedSave save = store.Prepare(ExampleCheckpoint(60).content);
+  for (const auto& [name, stream] : save.streams) {  // of what is live nothing was removed
+    EXPECT_LE(stream.fresh.size(), 1u) << name;
+  }
+  EXPECT_TRUE(store.Publish(save).saved);
+  EXPECT_TRUE(IsExample(*LoadNewestCheckpoint(kExampleFolder, files).checkpoint, 60));
+  EXPECT_TRUE(VerifyCheckpoints(kExampleFolder, files).good());
+}
+
 TEST(CheckpointStoreTest, SegmentsOfALostProcessAreNotTrusted) {
   FaultFileSystem files;
   {

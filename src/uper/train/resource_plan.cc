@@ -40,11 +40,12 @@ RunConfig Filled(RunConfig config, int frames_per_step) {
   return config;
 }
 
-// Transitions of which a kept checkpoint still has the records: those in memory two saves ago and
-// all since.
+// Transitions of which there are records: those in memory two saves ago, what came until the last
+// save and what has come since. Of the two intervals only what was in memory at their ends is kept.
 std::uint64_t TransitionsOnDisk(const RunConfig& filled, int frames_per_step) {
-  const std::int64_t since = 2 * filled.checkpoint_every_frames / frames_per_step;
-  return std::min(filled.replay.capacity_transitions + since,
+  const std::int64_t capacity = filled.replay.capacity_transitions;
+  const std::int64_t interval = filled.checkpoint_every_frames / frames_per_step;
+  return std::min(capacity + 2 * std::min(interval, capacity),
                   filled.frames / frames_per_step + filled.environments);
 }
 
@@ -72,8 +73,7 @@ std::string GpuText(const ResourcePlan& plan) {
 
 std::string DiskText(const ResourcePlan& plan) {
   return "up to " + Amount(plan.disk()) + " of disk (records before compression " +
-         Amount(plan.records) + ", 3 checkpoints of " + Amount(plan.checkpoint + plan.unfinished) +
-         ")";
+         Amount(plan.records) + ", 3 checkpoints of " + Amount(plan.checkpoint + plan.ends) + ")";
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
   if (environment.stack > 1) {
     const FrameExperienceOptions options = FrameExperienceFrom(filled, environment);
     plan.replay = FrameExperience::MemoryBytes(options);
-    const std::uint64_t frames = on_disk - transitions + options.FrameStore().ActualFrameCapacity();
+    const std::uint64_t frames = on_disk * options.FrameStore().ActualFrameCapacity() / transitions;
     plan.records = on_disk * FrameExperience::RecordBytes(options) + frames * options.frame_bytes;
   } else {
     const RecordExperienceOptions options = RecordExperienceFrom(filled, environment);
@@ -97,10 +97,11 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
   // Parameters and target, two moments; a priority a transition.
   plan.checkpoint = 4 * sizeof(float) * ParametersOf(learner) + transitions * sizeof(float);
   plan.learner = LearnerBytes(learner);
-  plan.unfinished = std::min(plan.records, CheckpointStoreOptions{}.segment_bytes);
+  const std::uint64_t segment = std::min(plan.records, CheckpointStoreOptions{}.segment_bytes);
+  plan.ends = 2 * segment;
   // The numbers, the priorities once more, a segment that is being written as it is and compressed,
   // and one that is not complete.
-  plan.saving = plan.checkpoint + transitions * sizeof(float) + 3 * plan.unfinished;
+  plan.saving = plan.checkpoint + transitions * sizeof(float) + 3 * segment;
   plan.program = kProgramBytes;
   return plan;
 }

@@ -29,9 +29,11 @@ struct ResourcePlan {
 
   std::uint64_t memory() const { return replay + learner + saving + program; }
   std::uint64_t gpu() const { return gpu_replay + gpu_learner; }
-  std::uint64_t unfinished = 0;  // segments that a checkpoint wrote before they were complete
+  // The segments at both ends of a checkpoint's records: one begins before them, the other was
+  // written before it was complete.
+  std::uint64_t ends = 0;
   // Two checkpoints are kept while a third is written.
-  std::uint64_t disk() const { return 3 * (checkpoint + unfinished) + records; }
+  std::uint64_t disk() const { return 3 * (checkpoint + ends) + records; }
 };
 
 // `frames_per_step`: 4 on Atari, else 1.

@@ -34,9 +34,21 @@ TEST(ResourcePlanTest, AtariByHand) {
   EXPECT_NEAR(static_cast<double>(plan.replay), 7.24e9, 0.02e9);
   EXPECT_NEAR(static_cast<double>(plan.learner), 20 * kParameters + 25.6e6, 10e6);
   EXPECT_EQ(plan.checkpoint, static_cast<std::uint64_t>(16 * kParameters + 4e6));
-  // A million transitions and two times 250,000; 56 bytes beside the frames.
-  EXPECT_NEAR(static_cast<double>(plan.records), 1'516'649 * 7056.0 + 1.5e6 * 56, 1e6);
-  EXPECT_EQ(plan.disk(), 3 * (plan.checkpoint + (32 << 20)) + plan.records);
+  // A million transitions (1,016,654 frames) and two times 250,000; 56 bytes beside the frames.
+  EXPECT_NEAR(static_cast<double>(plan.records), 1.5 * 1'016'654 * 7056.0 + 1.5e6 * 56, 1e6);
+  EXPECT_EQ(plan.disk(), 3 * (plan.checkpoint + (64 << 20)) + plan.records);
+}
+
+// What leaves the memory between two saves is not kept on disk: three memories at most.
+TEST(ResourcePlanTest, RareSavesNeedNoMoreDiskThanThreeMemories) {
+  RunConfig config = AtariConfig();
+  config.replay.capacity_transitions = 100'000;
+  config.checkpoint_every_frames = 4 * 100'000;
+  const LearnerSpec learner = LearnerSpecFrom(config, Atari());
+  const ResourcePlan three = PlanResources(config, Atari(), learner, 4);
+  EXPECT_NEAR(static_cast<double>(three.records), 3 * (102'591 * 7056.0 + 1e5 * 56), 1e6);
+  config.checkpoint_every_frames = 100'000'000;
+  EXPECT_EQ(PlanResources(config, Atari(), learner, 4).disk(), three.disk());
 }
 
 TEST(ResourcePlanTest, AShortRunNeedsLess) {

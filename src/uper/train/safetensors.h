@@ -76,6 +76,7 @@ constexpr TensorElement ElementOf() {
 
 // A view of an array. REQUIRES: shape multiplies to values.size(); without one it is [size].
 template <typename T>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved; not seen in a template
 StoredTensor AsTensor(std::span<const T> values, std::vector<std::uint64_t> shape) {
   return {.element = ElementOf<T>(), .shape = std::move(shape), .bytes = std::as_bytes(values)};
 }

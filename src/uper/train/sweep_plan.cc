@@ -323,7 +323,13 @@ int SweepPlan::MostThreads() const {
 
 SweepPlan ParseSweepPlan(std::string_view text, const std::string& source) {
   Reader reader(source);
-  reader.Read(ReadToml(text, source));
+  const std::vector<TomlEntry> entries = ReadToml(text, source);
+  if (entries.empty()) {  // rather a mistake than the wish for one run of the defaults
+    throw Error(ErrorKind::kUsage, source +
+                                       " says nothing; a sweep has agents, environments, "
+                                       "seeds, [fixed], [grid], [[list]] and [slurm]");
+  }
+  reader.Read(entries);
   SweepPlan plan{.columns = Columns(reader), .slurm = reader.slurm};
   for (const Reader::Settings& varied : Combinations(reader, source)) {
     SweepRun run;

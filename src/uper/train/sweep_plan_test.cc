@@ -113,10 +113,15 @@ TEST(SweepPlan, OneThreadUnlessTheFileSaysOtherwise) {
   EXPECT_EQ(ParseSweepPlan("[grid]\nthreads = [2, 0]", "s").MostThreads(), 0);
 }
 
-TEST(SweepPlan, AnEmptyFileIsOneRun) {
-  const SweepPlan plan = ParseSweepPlan("", "s.toml");
+TEST(SweepPlan, AFileWithoutListsIsOneRun) {
+  const SweepPlan plan = ParseSweepPlan("[fixed]\nframes = 1000", "s.toml");
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].name, "minatar-breakout_qr-ens-uper_seed=1");
+}
+
+TEST(SweepPlan, AFileThatSaysNothingIsRefused) {
+  ExpectInError("", {"s.toml says nothing", "agents"});
+  ExpectInError("# agents = [\"dqn\"]\n", {"s.toml says nothing"});
 }
 
 TEST(SweepPlan, SlurmKeys) {

@@ -58,11 +58,15 @@ EnsembleShape CpuLearner::Shape() const {
 LearnerOutput CpuLearner::Update(const LearnerBatch& batch) {
   CheckBatch(batch);
   std::copy(batch.a_tm1.begin(), batch.a_tm1.end(), taken_actions_.begin());
+  if (clock_ != nullptr) clock_->Start();
   Forward(batch);
   ChooseTargetActions();
+  EndOf(StepPart::kTargetActions);
   network_.HeadPerMember(kTarget, target_.span(), target_actions_, target_outputs_);
   network_.HeadTaken(kOnline, online_.span(), taken_actions_, online_outputs_);
+  EndOf(StepPart::kHead);
   ComputeSamples(batch);
+  EndOf(StepPart::kSamples);
   const double gradient_squares =
       network_.Backward(kOnline, online_.span(), taken_actions_, d_outputs_, gradient_.span());
 
@@ -76,7 +80,17 @@ LearnerOutput CpuLearner::Update(const LearnerBatch& batch) {
                                          std::to_string(output.loss) + ")");
   }
   StepOptimizer(output.gradient_norm);
+  EndOf(StepPart::kOptimizer);
   return output;
+}
+
+void CpuLearner::Watch(PartClock* clock) {
+  clock_ = clock;
+  network_.Watch(clock);
+}
+
+void CpuLearner::EndOf(StepPart part) {
+  if (clock_ != nullptr) clock_->Lap(part);
 }
 
 void CpuLearner::CheckBatch(const LearnerBatch& batch) const {

@@ -29,6 +29,9 @@ class CpuLearner final : public Learner {
   LearnerState State() override;
   void SetUpdated(std::int64_t updates) override;
 
+  // Update() adds the times of its parts to this clock from now on; null: to none.
+  void Watch(PartClock* clock);
+
  private:
   // Passes through the network, in the slots that keep their activations.
   enum Slot { kOnline, kTarget, kNext, kSlots };
@@ -44,6 +47,7 @@ class CpuLearner final : public Learner {
   double SampleScale(const LearnerBatch& batch) const;
   void StepOptimizer(double gradient_norm);
   void RefreshOnlineTables();
+  void EndOf(StepPart part);
 
   const LearnerSpec spec_;
   ThreadPool& pool_;
@@ -70,6 +74,7 @@ class CpuLearner final : public Learner {
   std::vector<double> losses_;          // [batch]
   std::vector<double> td_errors_;
   std::vector<Uncertainty> uncertainty_;
+  PartClock* clock_ = nullptr;  // not owned
 };
 
 }  // namespace uper

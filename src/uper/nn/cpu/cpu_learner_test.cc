@@ -9,7 +9,6 @@
 
 #include "uper/base/error.h"
 #include "uper/nn/cpu/simd_info.h"
-#include "uper/nn/initialization.h"
 #include "uper/nn/test_data.h"
 
 namespace uper {
@@ -28,42 +27,7 @@ LearnerSpec SpecOf(HeadKind head) {
   return spec;
 }
 
-// A batch with its memory.
-struct Data {
-  Data(const LearnerSpec& spec, const std::string& name)
-      : actions(RandomInts(spec.batch, spec.network.actions, name + " actions")),
-        rewards(RandomFloats(spec.batch, name + " rewards")),
-        discounts(spec.batch, 0.9F),
-        weights(spec.batch, 0.7F) {
-    const std::size_t size = std::size_t{1} * spec.batch * spec.network.observation_size();
-    for (const int cell : RandomInts(size, 2, name + " s_tm1")) s_tm1.push_back(std::byte(cell));
-    for (const int cell : RandomInts(size, 2, name + " s_t")) s_t.push_back(std::byte(cell));
-    for (const int mask : RandomInts(spec.batch, 8, name + " masks")) masks.push_back(mask);
-    discounts[1] = 0;
-  }
-
-  LearnerBatch View() const {
-    return {.s_tm1 = s_tm1,
-            .s_t = s_t,
-            .a_tm1 = actions,
-            .r_t = rewards,
-            .discount_t = discounts,
-            .weights = weights,
-            .masks = masks};
-  }
-
-  std::vector<std::byte> s_tm1, s_t;
-  std::vector<std::int32_t> actions;
-  std::vector<float> rewards, discounts, weights;
-  std::vector<std::uint64_t> masks;
-};
-
-void Initialize(CpuLearner& learner) {
-  RandomStream online(1, "online"), target(1, "target");
-  InitializeUniform(learner.layout(), online, learner.State().online);
-  InitializeUniform(learner.layout(), target, learner.State().target);
-  learner.SetUpdated(0);
-}
+using Data = LearnerTestData;
 
 // Everything a learner carries on, copied.
 struct Snapshot {

@@ -95,7 +95,9 @@ void CpuNetwork::Forward(std::span<const Pass> passes, int batch) {
   }
   pool_.ParallelTasks(static_cast<int>(passes.size()) * batch,
                       [&](int task) { ForwardPicture(passes[task / batch], task % batch); });
+  EndOf(StepPart::kConvolutions);
   for (int i = 0; i < static_cast<int>(dense_.size()); ++i) ForwardDense(i, passes);
+  EndOf(StepPart::kDense);
 }
 
 void CpuNetwork::CheckPass(const Pass& pass, int batch) const {
@@ -202,6 +204,7 @@ double CpuNetwork::Backward(int slot_index, std::span<const float> parameters,
                        d_activations_.back().data());
   const std::size_t hidden_size = hidden(slot_index).size();
   MaskByActivation(hidden(slot_index), d_activations_.back().span().first(hidden_size));
+  EndOf(StepPart::kBackwardHead);
   const int first = convolutions_.empty() ? 1 : 0;  // nobody needs the observation's gradient
   for (int i = static_cast<int>(dense_.size()) - 1; i >= first; --i) {
     BackwardDenseInput(i, parameters.data(), slot);
@@ -213,7 +216,10 @@ double CpuNetwork::Backward(int slot_index, std::span<const float> parameters,
   if (convolutions_.size() > 1) {
     pool_.ParallelTasks(slot.batch, [&](int picture) { BackwardPicture(picture, slot); });
   }
-  return BackwardAllWeights(slot, d_out, gradient);
+  EndOf(StepPart::kBackwardInputs);
+  const double squares = BackwardAllWeights(slot, d_out, gradient);
+  EndOf(StepPart::kBackwardWeights);
+  return squares;
 }
 
 // The gradient by the input of a dense layer, through the ReLU before it.

@@ -9,6 +9,7 @@
 #include "uper/nn/cpu/cpu_optimizer.h"
 #include "uper/nn/cpu/dense.h"
 #include "uper/nn/cpu/head.h"
+#include "uper/nn/cpu/part_clock.h"
 #include "uper/nn/float_buffer.h"
 #include "uper/nn/network_spec.h"
 #include "uper/nn/parameter_layout.h"
@@ -50,6 +51,9 @@ class CpuNetwork {
   // Of the last Forward() into the slot.
   std::span<const float> hidden(int slot) const;
   int batch(int slot) const { return CheckedSlot(slot).batch; }
+
+  // Forward() and Backward() tell this clock where a part ends; null: none.
+  void Watch(PartClock* clock) { clock_ = clock; }
 
   // out [batch, member, output] of one action a sample; actions [batch].
   void HeadTaken(int slot, std::span<const float> parameters, std::span<const int> actions,
@@ -96,6 +100,9 @@ class CpuNetwork {
     std::size_t b;
   };
 
+  void EndOf(StepPart part) {
+    if (clock_ != nullptr) clock_->Lap(part);
+  }
   int layers() const { return static_cast<int>(convolutions_.size() + dense_.size()); }
   void AddLayers();
   void AllocateScratch(const Options& options, int threads);
@@ -131,6 +138,7 @@ class CpuNetwork {
   std::vector<FloatBuffer> transposed_weights_;  // [convolution]; empty for the first
   std::vector<FloatBuffer> thread_scratch_;      // [thread]
   std::vector<double> squares_;                  // [task of BackwardAllWeights()]
+  PartClock* clock_ = nullptr;                   // not owned
 };
 
 }  // namespace uper

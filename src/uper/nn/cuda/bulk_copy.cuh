@@ -13,13 +13,19 @@ __device__ inline unsigned SharedAddress(const void* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
 
-// Counts the bytes that arrive. A phase ends when all that were expected are there; phases are
-// numbered from 0.
+// Counts arrivals, of threads and of bytes. A phase ends when all that were expected are there;
+// phases are numbered from 0.
 class ArrivalBarrier {
  public:
-  // By one thread; then FenceArrivals() and a barrier of the block.
-  __device__ void Initialize() {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(SharedAddress(&state_)) : "memory");
+  // By one thread; then FenceArrivals() and a barrier of the block. `count`: calls of Expect() and
+  // Arrive() in a phase.
+  __device__ void Initialize(unsigned count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(SharedAddress(&state_)), "r"(count)
+                 : "memory");
+  }
+  __device__ void Arrive() {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(SharedAddress(&state_))
+                 : "memory");
   }
   __device__ void Expect(unsigned bytes) {
     asm volatile(

@@ -118,8 +118,9 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   d_outputs_ = DeviceBuffer<float>(outputs);
   members_ = DeviceBuffer<MemberFindings>(batch * members);
   hidden_parts_ = DeviceBuffer<float>(members * batch * spec.network.hidden_units);
-  squares_ = DeviceBuffer<double>(torso_.SquareCount() + members + BiasBlocks(head_) +
-                                  DenseStepBlocks(torso_.hidden_inputs(), head_.hidden_total()));
+  squares_ =
+      DeviceBuffer<double>(torso_.SquareCount() + HeadSquareCount(head_) + BiasBlocks(head_) +
+                           DenseStepBlocks(torso_.hidden_inputs(), head_.hidden_total()));
   if (spec.loss.head == HeadKind::kCategorical) {
     all_parts_ = DeviceBuffer<float>(kHeadParts * outputs * actions);
     quantiles_ = DeviceBuffer<float>(2 * outputs);
@@ -131,7 +132,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   q_ = PinnedBuffer<float>(batch * actions);
   acting_counts_ = DeviceBuffer<int>(batch);
   shown_counts_ = PinnedBuffer<int>(batch);
-  asked_counts_.resize(batch);
+  seen_counts_.resize(batch);
   SynchronizeGpu("preparing the GPU");  // the zeros are there for all streams
   for (int i = 0; i < 2; ++i) {
     update_graphs_[i] = Graph(main_, [&] {
@@ -391,7 +392,8 @@ void CudaLearner::EnqueueStatistics(const SampleCall& samples, BatchSource* sour
   const HeadGradient gradient = HeadGradientOf();
   double* squares = squares_.data() + torso_.SquareCount();  // behind those of the torso
   LaunchHeadSquares(head_, gradient, squares, third_);
-  LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, squares + head_.members, third_);
+  LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, squares + HeadSquareCount(head_),
+                     third_);
   CheckCuda(cudaEventRecord(squares_done_, third_), "cudaEventRecord");
   LaunchStatistics({.samples = samples,
                     .quantiles = quantiles_.data(),
@@ -513,12 +515,17 @@ void CudaLearner::StageObservations(std::span<const std::byte> observations, int
 // Looks on until the last kernel shows its results: sooner than the end of the graph is known.
 void CudaLearner::AwaitActionValues(int count) {
   if (spec_.loss.head == HeadKind::kCategorical) return main_.Synchronize();
-  constexpr int kLooks = 1 << 14;  // between questions whether something went wrong
+  constexpr int kLooks = 1 << 14;  // between questions whether it has ended, or gone wrong
   for (int b = 0; b < count; ++b) {
-    ++asked_counts_[b];
+    const int before = seen_counts_[b];
     const std::atomic_ref<int> shown(shown_counts_[b]);
-    for (int looks = 1; shown.load(std::memory_order_acquire) != asked_counts_[b]; ++looks) {
-      if (looks % kLooks == 0) main_.Check();
+    for (int looks = 1; (seen_counts_[b] = shown.load(std::memory_order_acquire)) == before;
+         ++looks) {
+      if (looks % kLooks == 0 && main_.IsDone()) {  // then it is shown, now at the latest
+        seen_counts_[b] = shown.load(std::memory_order_acquire);
+        UPER_CHECK(seen_counts_[b] != before, "the GPU ended without showing its results");
+        break;
+      }
     }
   }
 }

@@ -176,11 +176,10 @@ class CudaLearner final : public GpuLearner {
   Torso::Activations acting_activations_;
   DeviceBuffer<float> acting_values_;  // [batch, member, action] of categorical heads
   PinnedBuffer<float> q_;
-  // [batch]: how often a sample's values were computed, on the GPU, as the host sees it, and as
-  // often as it was asked for.
+  // [batch]: how often a sample's values were computed, on the GPU, shown to the host, and seen.
   DeviceBuffer<int> acting_counts_;
   PinnedBuffer<int> shown_counts_;
-  std::vector<int> asked_counts_;
+  std::vector<int> seen_counts_;
   // [current_][count]; made when first needed.
   std::array<std::vector<Graph>, 2> acting_graphs_;
   std::array<std::vector<Graph>, 2> source_acting_graphs_;

@@ -41,10 +41,12 @@ class Stream {
   ~Stream() { cudaStreamDestroy(stream_); }
 
   operator cudaStream_t() const { return stream_; }  // NOLINT: a handle
-  // Throws if something on the GPU went wrong.
-  void Check() const {
+  // Whether everything on it has ended. Throws if something went wrong.
+  bool IsDone() const {
     const cudaError_t status = cudaStreamQuery(stream_);
-    if (status != cudaErrorNotReady) CheckCuda(status, "waiting for the GPU");
+    if (status == cudaErrorNotReady) return false;
+    CheckCuda(status, "waiting for the GPU");
+    return true;
   }
   void Synchronize() const { CheckCuda(cudaStreamSynchronize(stream_), "waiting for the GPU"); }
 

@@ -35,7 +35,8 @@ struct BatchParts {
 __device__ BatchParts LoadBatch(const HeadGradient& gradient, void* memory) {
   auto* masks = static_cast<std::uint64_t*>(memory);
   auto* actions = reinterpret_cast<int*>(masks + gradient.batch);
-  for (int b = static_cast<int>(threadIdx.x); b < gradient.batch; b += kThreads) {
+  for (int b = static_cast<int>(threadIdx.x); b < gradient.batch;
+       b += static_cast<int>(blockDim.x)) {
     masks[b] = gradient.masks[b];
     actions[b] = gradient.actions[b];
   }
@@ -50,40 +51,57 @@ struct HeadRow {
 };
 
 // The row's gradient at outputs first, first + 32, ...: samples in ascending order, the whole warp
-// at once.
+// at once. Two samples are fetched at a time.
 __device__ void RowGradient(const HeadStep& step, const BatchParts& batch, const HeadRow& row,
                             int first, float (&g)[kLaneOutputs]) {
   const HeadShape& s = step.shape;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const float* units =
+      step.gradient.hidden + (s.separate_hidden ? row.member * s.hidden : 0) + row.unit;
+  const float* d_out = step.gradient.d_out + row.member * s.outputs + first;
+  const int d_stride = s.members * s.outputs;
   for (int group = 0; group < step.gradient.batch; group += kWarpSize) {
     const int mine = group + lane;
     const bool learns = mine < step.gradient.batch && batch.actions[mine] == row.action &&
                         (batch.masks[mine] >> row.member & 1) != 0;
-    for (unsigned left = __ballot_sync(kAllLanes, learns); left != 0; left &= left - 1) {
-      const std::ptrdiff_t b = group + __ffs(static_cast<int>(left)) - 1;
-      const float value = __ldg(step.gradient.hidden + b * s.hidden_total() +
-                                (s.separate_hidden ? row.member * s.hidden : 0) + row.unit);
-      const float* d_out = step.gradient.d_out + (b * s.members + row.member) * s.outputs;
+    unsigned left = __ballot_sync(kAllLanes, learns);
+    while (left != 0) {
+      float value[2], d[2][kLaneOutputs];
 #pragma unroll
-      for (int i = 0; i < kLaneOutputs; ++i) {
-        const int at = first + i * kWarpSize;
-        if (at < s.outputs) g[i] = fmaf(value, __ldg(d_out + at), g[i]);
+      for (int n = 0; n < 2; ++n) {
+        const bool there = left != 0;
+        const int b = there ? group + __ffs(static_cast<int>(left)) - 1 : 0;
+        left &= left - 1;
+        value[n] = there ? __ldg(units + b * s.hidden_total()) : 0.0F;
+#pragma unroll
+        for (int i = 0; i < kLaneOutputs; ++i) {
+          d[n][i] = there && first + i * kWarpSize < s.outputs
+                        ? __ldg(d_out + b * d_stride + i * kWarpSize)
+                        : 0.0F;
+        }
+      }
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+#pragma unroll
+        for (int i = 0; i < kLaneOutputs; ++i) g[i] = fmaf(value[n], d[n][i], g[i]);
       }
     }
   }
 }
 
-// Steps a row, one warp. p, m and v are read at `from` and written at `to`, from output 0 on.
-// Returns the mean of the new weights, to all lanes.
-template <bool kAdam>
+// Steps a row, one warp. p, m and v are read at `from`, after await(), and written at `to`, from
+// output 0 on. Returns the mean of the new weights, to all lanes.
+template <bool kAdam, typename Await>
 __device__ float StepRow(const StepConstants& c, const HeadStep& step, const BatchParts& batch,
-                         const HeadRow& row, const ParameterBlock& from, const ParameterBlock& to) {
+                         const HeadRow& row, const ParameterBlock& from, const ParameterBlock& to,
+                         const Await& await) {
   const int outputs = step.shape.outputs;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   float sum = 0;
   for (int first = lane; first - lane < outputs; first += kPiece) {
     float g[kLaneOutputs] = {};
     RowGradient(step, batch, row, first, g);
+    if (first == lane) await();
 #pragma unroll
     for (int i = 0; i < kLaneOutputs; ++i) {
       const int at = first + i * kWarpSize;
@@ -138,7 +156,7 @@ __global__ void __launch_bounds__(kThreads) AnyHeadKernel(const __grid_constant_
       const HeadRow row{pair / s.hidden, k, pair % s.hidden};
       const std::ptrdiff_t at = RowAt(s, row);
       const float mean = StepRow<kAdam>(c, step, batch, row, Shifted(step.weights.from, at),
-                                        Shifted(step.weights.to, at));
+                                        Shifted(step.weights.to, at), [] {});
       means += mean;
       if (first_lane) PutMean(step, row, mean);
     }
@@ -149,8 +167,10 @@ __global__ void __launch_bounds__(kThreads) AnyHeadKernel(const __grid_constant_
 }
 
 // Heads whose tiles the copy engine can move. A tile is kWarps hidden units of one (action,
-// member), a warp a row; a group is the tiles of all members. A block takes some groups; while it
-// works on one tile the next ones are on their way.
+// member), a warp a row; a group is the tiles of all members, and a block takes some groups. One
+// more warp keeps the copies going: while the others work on one tile the next ones are on their
+// way, and those before are on their way back.
+constexpr int kTiledThreads = kThreads + kWarpSize;
 
 __host__ __device__ int GroupsOf(const HeadShape& s) { return s.actions * (s.hidden / kWarps); }
 
@@ -159,102 +179,141 @@ struct TiledMemory {
 
   __host__ __device__ explicit TiledMemory(const HeadShape& s) : tile_floats(kWarps * s.outputs) {}
   __host__ __device__ std::size_t stage_bytes() const { return sizeof(float) * 3 * tile_floats; }
-  __host__ __device__ std::size_t means_bytes(const HeadShape& s) const {
-    return sizeof(float) * 2 * s.members * kWarps;
-  }
-  std::size_t bytes(const HeadShape& s, int batch) const {
-    return kStages * stage_bytes() + means_bytes(s) + BatchBytes(batch);
+  std::size_t bytes(int batch) const { return kStages * stage_bytes() + BatchBytes(batch); }
+  __device__ ParameterBlock Stage(unsigned char* memory, int tile) const {
+    auto* p = reinterpret_cast<float*>(memory + tile % kStages * stage_bytes());
+    return {p, p + tile_floats, p + 2 * tile_floats};
   }
 };
 
 bool SuitsTiles(const HeadShape& s, const ParameterStep& weights, int batch) {
-  const auto aligned = [](const ParameterBlock& block) {
-    return (reinterpret_cast<std::uintptr_t>(block.p) | reinterpret_cast<std::uintptr_t>(block.m) |
-            reinterpret_cast<std::uintptr_t>(block.v)) %
-               16 ==
-           0;
+  const auto places = [](const ParameterBlock& block) {
+    return reinterpret_cast<std::uintptr_t>(block.p) | reinterpret_cast<std::uintptr_t>(block.m) |
+           reinterpret_cast<std::uintptr_t>(block.v);
   };
-  return s.hidden % kWarps == 0 && aligned(weights.from) && aligned(weights.to) &&
-         TiledMemory(s).bytes(s, batch) <= kMostSharedBytes;
+  return s.hidden % kWarps == 0 && (places(weights.from) | places(weights.to)) % 16 == 0 &&
+         TiledMemory(s).bytes(batch) <= kMostSharedBytes;
 }
 
+// The tiles of a block, one after the other.
+class TileWalk {
+ public:
+  __device__ TileWalk(const HeadShape& s, int first_group) : s_(s) {
+    const int unit_tiles = s.hidden / kWarps;
+    row_ = {first_group / unit_tiles, 0, first_group % unit_tiles * kWarps};
+  }
+  __device__ const HeadRow& first_row() const { return row_; }
+  __device__ std::ptrdiff_t offset() const { return RowAt(s_, row_); }
+  __device__ void Next() {
+    if (++row_.member < s_.members) return;
+    row_.member = 0;
+    row_.unit += kWarps;
+    if (row_.unit < s_.hidden) return;
+    row_.unit = 0;
+    ++row_.action;
+  }
+
+ private:
+  const HeadShape& s_;
+  HeadRow row_;
+};
+
+struct TileBarriers {
+  ArrivalBarrier loaded[kStages];
+  ArrivalBarrier stepped[kStages];
+};
+
+// One thread: brings tiles and takes them back.
+__device__ void MoveTiles(const HeadStep& step, int first_group, int tiles, unsigned char* memory,
+                          TileBarriers& barriers) {
+  const TiledMemory layout(step.shape);
+  const unsigned bytes = sizeof(float) * layout.tile_floats;
+  TileWalk ahead(step.shape, first_group);
+  TileWalk back(step.shape, first_group);
+  const auto load = [&](int tile) {
+    const ParameterBlock from = Shifted(step.weights.from, ahead.offset());
+    const ParameterBlock to = layout.Stage(memory, tile);
+    ArrivalBarrier& loaded = barriers.loaded[tile % kStages];
+    loaded.Expect(3 * bytes);
+    StartLoad(to.p, from.p, bytes, loaded);
+    StartLoad(to.m, from.m, bytes, loaded);
+    StartLoad(to.v, from.v, bytes, loaded);
+    ahead.Next();
+  };
+  for (int tile = 0; tile < min(kStages, tiles); ++tile) load(tile);
+  for (int tile = 0; tile < tiles; ++tile) {
+    const ParameterBlock to = Shifted(step.weights.to, back.offset());
+    const ParameterBlock from = layout.Stage(memory, tile);
+    barriers.stepped[tile % kStages].Wait(tile / kStages);
+    StartStore(to.p, from.p, bytes);
+    StartStore(to.m, from.m, bytes);
+    StartStore(to.v, from.v, bytes);
+    EndStoreGroup();
+    back.Next();
+    AwaitStores<1>();  // the tile before has left its stage
+    if (tile > 0 && tile - 1 + kStages < tiles) load(tile - 1 + kStages);
+  }
+  AwaitStores<0>();
+}
+
+// One warp: its row of every tile.
 template <bool kAdam>
-__global__ void __launch_bounds__(kThreads, 2)
-    TiledHeadKernel(const __grid_constant__ HeadStep step) {
-  extern __shared__ __align__(128) unsigned char memory[];
-  __shared__ ArrivalBarrier arrivals[kStages];
-  if (!IsDue(step.kind, *step.state)) return;
+__device__ void StepTiles(const HeadStep& step, const BatchParts& batch, int first_group, int tiles,
+                          unsigned char* memory, TileBarriers& barriers) {
   const HeadShape& s = step.shape;
   const TiledMemory layout(s);
-  auto* means = reinterpret_cast<float*>(memory + kStages * layout.stage_bytes());
-  if (threadIdx.x == 0) {
-    for (ArrivalBarrier& barrier : arrivals) barrier.Initialize();
-    FenceArrivals();
-  }
-  // [2][member][kWarps] means, then the batch.
-  const BatchParts batch =
-      LoadBatch(step.gradient, memory + kStages * layout.stage_bytes() + layout.means_bytes(s));
   const StepConstants c = StepConstantsOf(step.rules, step.kind, *step.state);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int groups = GroupsOf(s);
-  const auto first_group = [&](unsigned block) {
-    return static_cast<int>(static_cast<long long>(groups) * block / gridDim.x);
-  };
-  const int begin = first_group(blockIdx.x);
-  const int tiles = (first_group(blockIdx.x + 1) - begin) * s.members;
-  const auto row_of = [&](int tile, int row) {
-    const int group = begin + tile / s.members;
-    const int unit_tiles = s.hidden / kWarps;
-    return HeadRow{group / unit_tiles, tile % s.members, group % unit_tiles * kWarps + row};
-  };
-  const auto stage_of = [&](int tile) {
-    auto* p = reinterpret_cast<float*>(memory + tile % kStages * layout.stage_bytes());
-    return ParameterBlock{p, p + layout.tile_floats, p + 2 * layout.tile_floats};
-  };
-  const unsigned bytes = sizeof(float) * layout.tile_floats;
-  const auto load = [&](int tile) {
-    const ParameterBlock from = Shifted(step.weights.from, RowAt(s, row_of(tile, 0)));
-    const ParameterBlock to = stage_of(tile);
-    ArrivalBarrier& barrier = arrivals[tile % kStages];
-    barrier.Expect(3 * bytes);
-    StartLoad(to.p, from.p, bytes, barrier);
-    StartLoad(to.m, from.m, bytes, barrier);
-    StartLoad(to.v, from.v, bytes, barrier);
-  };
-  if (threadIdx.x == 0) {
-    for (int tile = 0; tile < min(kStages - 1, tiles); ++tile) load(tile);
-  }
+  TileWalk walk(s, first_group);
+  float means = 0;  // of the members
   for (int tile = 0; tile < tiles; ++tile) {
-    const ParameterBlock stage = stage_of(tile);
-    const ParameterBlock own = Shifted(stage, warp * s.outputs);
-    const HeadRow row = row_of(tile, warp);
-    float* group_means = means + tile / s.members % 2 * s.members * kWarps;
-    arrivals[tile % kStages].Wait(tile / kStages);
-    const float mean = StepRow<kAdam>(c, step, batch, row, own, own);
-    if (lane == 0) {
-      PutMean(step, row, mean);
-      group_means[row.member * kWarps + warp] = mean;
-    }
+    HeadRow row = walk.first_row();
+    row.unit += warp;
+    const ParameterBlock own = Shifted(layout.Stage(memory, tile), warp * s.outputs);
+    const float mean = StepRow<kAdam>(c, step, batch, row, own, own, [&] {
+      barriers.loaded[tile % kStages].Wait(tile / kStages);
+    });
     FenceStores();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      const ParameterBlock to = Shifted(step.weights.to, RowAt(s, row_of(tile, 0)));
-      StartStore(to.p, stage.p, bytes);
-      StartStore(to.m, stage.m, bytes);
-      StartStore(to.v, stage.v, bytes);
-      EndStoreGroup();
-      AwaitStores<1>();  // the tile before has left the stage that is filled next
-      if (tile + kStages - 1 < tiles) load(tile + kStages - 1);
+    __syncwarp();
+    means += mean;
+    if (lane == 0) {
+      barriers.stepped[tile % kStages].Arrive();
+      PutMean(step, row, mean);
+      if (row.member + 1 == s.members && !s.separate_hidden) {
+        step.tables.mean_weights[static_cast<std::ptrdiff_t>(row.action) * s.hidden + row.unit] =
+            means / static_cast<float>(s.members);
+      }
     }
-    if (row.member + 1 < s.members || s.separate_hidden || threadIdx.x >= kWarps) continue;
-    const HeadRow mine = row_of(tile, static_cast<int>(threadIdx.x));
-    float sum = 0;
-    for (int k = 0; k < s.members; ++k) sum += group_means[k * kWarps + threadIdx.x];
-    step.tables.mean_weights[static_cast<std::ptrdiff_t>(mine.action) * s.hidden + mine.unit] =
-        sum / static_cast<float>(s.members);
+    if (row.member + 1 == s.members) means = 0;
+    walk.Next();
   }
-  if (threadIdx.x == 0) AwaitStores<0>();
+}
+
+template <bool kAdam>
+__global__ void __launch_bounds__(kTiledThreads)
+    TiledHeadKernel(const __grid_constant__ HeadStep step) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  __shared__ TileBarriers barriers;
+  if (!IsDue(step.kind, *step.state)) return;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < kStages; ++i) {
+      barriers.loaded[i].Initialize(1);
+      barriers.stepped[i].Initialize(kWarps);
+    }
+    FenceArrivals();
+  }
+  const BatchParts batch =
+      LoadBatch(step.gradient, memory + kStages * TiledMemory(step.shape).stage_bytes());
+  const long long groups = GroupsOf(step.shape);
+  const int begin = static_cast<int>(groups * blockIdx.x / gridDim.x);
+  const int end = static_cast<int>(groups * (blockIdx.x + 1) / gridDim.x);
+  const int tiles = (end - begin) * step.shape.members;
+  if (threadIdx.x < kThreads) {
+    StepTiles<kAdam>(step, batch, begin, tiles, memory, barriers);
+  } else if (threadIdx.x == kThreads) {
+    MoveTiles(step, begin, tiles, memory, barriers);
+  }
 }
 
 }  // namespace
@@ -271,7 +330,8 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
       .grid = 1, .block = kThreads, .shared_bytes = BatchBytes(gradient.batch), .stream = stream};
   if (SuitsTiles(shape, weights, gradient.batch)) {
     launch.grid = static_cast<unsigned>(std::min(multiprocessors, GroupsOf(shape)));
-    launch.shared_bytes = TiledMemory(shape).bytes(shape, gradient.batch);
+    launch.block = kTiledThreads;
+    launch.shared_bytes = TiledMemory(shape).bytes(gradient.batch);
     LaunchKernel("optimiser of the head",
                  rules.adam ? TiledHeadKernel<true> : TiledHeadKernel<false>, launch, step);
   } else {

@@ -53,17 +53,18 @@ void LaunchKernel(const char* what, void (*kernel)(Parameters...), const LaunchS
     attributes[count].val.clusterDim.y = shape.cluster.y;
     attributes[count++].val.clusterDim.z = shape.cluster.z;
   }
+  // Whole groups of 16 bytes: the compiler likes to read the last ones at once.
+  const std::size_t shared_bytes = (shape.shared_bytes + 15) / 16 * 16;
   constexpr std::size_t kFreely = 48 * 1024;  // more shared memory must be asked for
-  if (shape.shared_bytes > kFreely) {
+  if (shared_bytes > kFreely) {
     CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shape.shared_bytes)),
+                                   static_cast<int>(shared_bytes)),
               what);
   }
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
-  // Whole groups of 16 bytes: the compiler likes to read the last ones at once.
-  config.dynamicSmemBytes = (shape.shared_bytes + 15) / 16 * 16;
+  config.dynamicSmemBytes = shared_bytes;
   config.stream = shape.stream;
   config.attrs = attributes;
   config.numAttrs = count;

@@ -13,12 +13,19 @@
 namespace uper {
 namespace {
 
-constexpr int kChunk = kProductChunk;
 constexpr int kStages = 3;  // chunks in flight
 constexpr int kWarps = kProductWarps;
 constexpr int kThreads = kProductThreads;
-constexpr int kSteps = kChunk / kWarps;  // of a chunk, for one warp
 constexpr int kBlocksPerProcessor = 2;
+
+// How operands are fetched.
+enum class Fetch {
+  kAny,      // one at a time
+  kVectors,  // four at a time
+  kPixels,   // A are pixels
+  kTables,   // whole chunks, taps in tables
+  kStrides,  // whole chunks, taps at strides
+};
 
 // A block computes a tile of 8 kTileM x 4 kTileN results.
 template <int kTileM_, int kTileN_>
@@ -43,8 +50,9 @@ __device__ float Finished(const Product& p, ProductFinish finish, int m, int n, 
 
 template <typename S, Along kA, Along kB>
 struct BlockMemory {
-  static constexpr int kFloatsA = Chunk<kA, S::kRows>::kFloats;
-  static constexpr int kFloatsB = Chunk<kB, S::kColumns>::kFloats;
+  static constexpr int kChunk = ProductChunk(kA);
+  static constexpr int kFloatsA = Chunk<kA, S::kRows, kChunk>::kFloats;
+  static constexpr int kFloatsB = Chunk<kB, S::kColumns, kChunk>::kFloats;
   static constexpr int kStage = kFloatsA + kFloatsB;
   // The warps' sums [warp][row][column], with room that spreads the rows over the banks, and the
   // row of sums [warp][column].
@@ -67,13 +75,15 @@ struct LaneSums {
 template <typename S, Along kA, Along kB>
 __device__ void MultiplyStage(const float* stage, int warp, int lane, bool columns,
                               LaneSums<S>& result) {
+  constexpr int kChunk = BlockMemory<S, kA, kB>::kChunk;
+  constexpr int kSteps = kChunk / kWarps;  // for one warp
 #pragma unroll
   for (int step = 0; step < kSteps; step += 4) {
     float a[4][S::kTileM];
     float b[4][S::kTileN];
-    LoadSteps<kA, S::kRows, kLanesM>(stage, LaneM(lane), warp * kSteps + step, a);
-    LoadSteps<kB, S::kColumns, kLanesN>(stage + BlockMemory<S, kA, kB>::kFloatsA, LaneN(lane),
-                                        warp * kSteps + step, b);
+    LoadSteps<kA, S::kRows, kChunk, kLanesM>(stage, LaneM(lane), warp * kSteps + step, a);
+    LoadSteps<kB, S::kColumns, kChunk, kLanesN>(stage + BlockMemory<S, kA, kB>::kFloatsA,
+                                                LaneN(lane), warp * kSteps + step, b);
     if (kA == Along::kSide && columns) {
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
@@ -137,12 +147,27 @@ __device__ void ReduceWarps(const LaneSums<S>& result, int warp, int lane, bool 
   }
 }
 
+template <Fetch kFetch, Along kAlong, int kSide, int kLength>
+struct LoaderOf {
+  using Type = ChunkLoader<kAlong, kSide, kLength, kFetch != Fetch::kAny>;
+};
+template <Along kAlong, int kSide, int kLength>
+struct LoaderOf<Fetch::kTables, kAlong, kSide, kLength> {
+  using Type = WholeLoader<kAlong, kSide, kLength, true>;
+};
+template <Along kAlong, int kSide, int kLength>
+struct LoaderOf<Fetch::kStrides, kAlong, kSide, kLength> {
+  using Type = WholeLoader<kAlong, kSide, kLength, false>;
+};
+
 // Grid: tiles of rows, tiles of columns x blocks of a cluster, products. The blocks of a cluster
 // compute the splits of one tile; then each adds up a part of the tile.
-template <typename S, Along kA, Along kB, bool kVectors, bool kBytes>
+template <typename S, Along kA, Along kB, Fetch kFetch>
 __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
     ProductKernel(const __grid_constant__ ProductCall call) {
   using Memory = BlockMemory<S, kA, kB>;
+  constexpr int kChunk = Memory::kChunk;
+  constexpr bool kPixels = kFetch == Fetch::kPixels;
   extern __shared__ __align__(16) float memory[];
   float* tiles = memory + Memory::kWork;
   const Product& p = call.products[blockIdx.z];
@@ -151,9 +176,12 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
   const int first_n = static_cast<int>(blockIdx.y) / call.cluster * S::kColumns;
   if (first_m >= p.rows || first_n >= p.columns) return;  // the whole cluster
 
-  ChunkLoader<kA, S::kRows, kVectors> load_a(p.a, p.a_rows, first_m, p.rows);
-  ChunkLoader<kB, S::kColumns, kVectors> load_b(p.b, p.b_columns, first_n, p.columns);
-  PixelLoader<S::kRows> pixels(p.a_bytes, p.a_scale, p.a_rows, first_m, kBytes ? p.rows : 0);
+  typename LoaderOf<kFetch, kA, S::kRows, kChunk>::Type load_a(p.a, p.a_rows, p.a_taps, first_m,
+                                                               p.rows);
+  typename LoaderOf<kFetch, kB, S::kColumns, kChunk>::Type load_b(p.b, p.b_columns, p.b_taps,
+                                                                  first_n, p.columns);
+  PixelLoader<S::kRows, kChunk> pixels(p.a_bytes, p.a_scale, p.a_rows, p.a_taps, first_m,
+                                       kPixels ? p.rows : 0);
   const int chunks = (p.length + kChunk - 1) / kChunk;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -164,20 +192,21 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
     const int split = rank * block_splits + i;
     const int begin = static_cast<int>(static_cast<long long>(chunks) * split / call.splits);
     const int end = static_cast<int>(static_cast<long long>(chunks) * (split + 1) / call.splits);
-    const auto stage_of = [&](int chunk) { return memory + chunk % kStages * Memory::kStage; };
-    const auto expect = [&](int chunk) {
-      if (!kBytes) load_a.Expect(p.a_taps, chunk * kChunk, p.length);
-      load_b.Expect(p.b_taps, chunk * kChunk, p.length);
+    const auto next_stage = [&](float* stage) {
+      return stage == memory + (kStages - 1) * Memory::kStage ? memory : stage + Memory::kStage;
     };
-    const auto start = [&](int chunk) {
+    const auto expect = [&](int chunk) {
+      if (!kPixels) load_a.Expect(chunk * kChunk, p.length);
+      load_b.Expect(chunk * kChunk, p.length);
+    };
+    const auto start = [&](int chunk, float* stage) {
       if (chunk < end) {
-        float* stage = stage_of(chunk);
-        if constexpr (kBytes) {
-          pixels.Fetch(p.a_taps, chunk * kChunk, p.length);
+        if constexpr (kPixels) {
+          pixels.Fetch(chunk * kChunk, p.length);
         } else {
-          load_a.Start(stage, chunk * kChunk, p.length);
+          load_a.Start(stage);
         }
-        load_b.Start(stage + Memory::kFloatsA, chunk * kChunk, p.length);
+        load_b.Start(stage + Memory::kFloatsA);
       }
       __pipeline_commit();
       expect(chunk + 1);
@@ -185,17 +214,22 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
     LaneSums<S> result;
     if (i > 0) __syncthreads();  // the sums before have been read
     expect(begin);
+    float* to = memory;  // where the next chunk arrives
     for (int chunk = begin; chunk < begin + kStages - 1; ++chunk) {
-      start(chunk);
-      if (kBytes && chunk < end) pixels.Store(stage_of(chunk));
+      start(chunk, to);
+      if (kPixels && chunk < end) pixels.Store(to);
+      to = next_stage(to);
     }
+    const float* from = memory;
     for (int chunk = begin; chunk < end; ++chunk) {
       __pipeline_wait_prior(kStages - 2);
       __syncthreads();
-      start(chunk + kStages - 1);
-      MultiplyStage<S, kA, kB>(stage_of(chunk), warp, lane, columns, result);
+      start(chunk + kStages - 1, to);
+      MultiplyStage<S, kA, kB>(from, warp, lane, columns, result);
       // That stage was read in the round before, which all have left.
-      if (kBytes && chunk + kStages - 1 < end) pixels.Store(stage_of(chunk + kStages - 1));
+      if (kPixels && chunk + kStages - 1 < end) pixels.Store(to);
+      to = next_stage(to);
+      from = next_stage(const_cast<float*>(from));
     }
     __pipeline_wait_prior(0);
     __syncthreads();
@@ -208,6 +242,13 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
   } else {
     __syncthreads();
   }
+  constexpr int kAtOnce = 8;
+  const auto part_at = [&](int split, int place) -> const float* {
+    if (call.cluster == 1) return tiles + split * Memory::kTile + place;
+    if (block_splits == 1) return cluster.map_shared_rank(tiles + place, split);
+    return cluster.map_shared_rank(tiles + split % block_splits * Memory::kTile + place,
+                                   split / block_splits);
+  };
   double squares = 0;
   const int size = S::kRows * S::kColumns + (columns ? S::kColumns : 0);
   const int last = size * (rank + 1) / call.cluster;
@@ -218,9 +259,15 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
     const int n = first_n + i % S::kColumns;
     if ((row < S::kRows && m >= p.rows) || n >= p.columns) continue;
     float sum = 0;
-    for (int block = 0; block < call.cluster; ++block) {
-      const float* from = call.cluster > 1 ? cluster.map_shared_rank(tiles, block) : tiles;
-      for (int split = 0; split < block_splits; ++split) sum += from[split * Memory::kTile + i];
+    for (int first = 0; first < call.splits; first += kAtOnce) {
+      float parts[kAtOnce];  // all on their way before the first is added
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+        parts[j] = 0;
+        if (first + j < call.splits) parts[j] = *part_at(first + j, i);
+      }
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) sum += parts[j];
     }
     sum = Finished(p, call.finish, m, n, sum);
     p.c[At(p.c_rows, m) + At(p.c_columns, n)] = sum;
@@ -247,12 +294,12 @@ dim3 GridOf(const ProductCall& call, int tile_rows, int tile_columns) {
   return dim3(Pieces(rows, tile_rows), Pieces(columns, tile_columns) * call.cluster, call.count);
 }
 
-template <typename S, Along kA, Along kB, bool kVectors, bool kBytes>
+template <typename S, Along kA, Along kB, Fetch kFetch>
 void Launch(const ProductCall& call, cudaStream_t stream) {
   using Memory = BlockMemory<S, kA, kB>;
   const int block_splits = call.splits / call.cluster;
   const std::size_t bytes = sizeof(float) * (Memory::kWork + block_splits * Memory::kTile);
-  const auto kernel = ProductKernel<S, kA, kB, kVectors, kBytes>;
+  const auto kernel = ProductKernel<S, kA, kB, kFetch>;
   if (call.cluster > kPortableCluster) {
     CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
               "clusters of a matrix product");
@@ -267,26 +314,45 @@ void Launch(const ProductCall& call, cudaStream_t stream) {
                call);
 }
 
-template <Along kA, Along kB>
-void LaunchVectors(const ProductCall& call, cudaStream_t stream) {
-  if (call.tile == ProductTile::k32x32)
-    return Launch<Shape<4, 8>, kA, kB, true, false>(call, stream);
-  if (call.tile == ProductTile::k32x16)
-    return Launch<Shape<4, 4>, kA, kB, true, false>(call, stream);
+template <Along kA, Along kB, Fetch kFetch>
+void LaunchWhole(const ProductCall& call, cudaStream_t stream) {
+  if (call.tile == ProductTile::k32x32) return Launch<Shape<4, 8>, kA, kB, kFetch>(call, stream);
+  if (call.tile == ProductTile::k32x16) return Launch<Shape<4, 4>, kA, kB, kFetch>(call, stream);
   if constexpr (kA == Along::kLength) {
-    if (call.tile == ProductTile::k56x32)
-      return Launch<Shape<7, 8>, kA, kB, true, false>(call, stream);
-    if (call.tile == ProductTile::k48x32)
-      return Launch<Shape<6, 8>, kA, kB, true, false>(call, stream);
-    if (call.tile == ProductTile::k40x32)
-      return Launch<Shape<5, 8>, kA, kB, true, false>(call, stream);
+    if (call.tile == ProductTile::k56x32) return Launch<Shape<7, 8>, kA, kB, kFetch>(call, stream);
+    if (call.tile == ProductTile::k48x32) return Launch<Shape<6, 8>, kA, kB, kFetch>(call, stream);
+    if (call.tile == ProductTile::k40x32) return Launch<Shape<5, 8>, kA, kB, kFetch>(call, stream);
   }
 }
 
+// How the operands of all products can be fetched.
+Fetch FetchOf(const ProductCall& call) {
+  if (call.bytes) return Fetch::kPixels;
+  if (!call.vectors) return Fetch::kAny;
+  bool tables = true;
+  bool strides = true;
+  for (int i = 0; i < call.count; ++i) {
+    const Product& p = call.products[i];
+    if (p.length == 0 || p.length % ProductChunk(call.a_along) != 0) return Fetch::kVectors;
+    tables = tables && p.a_taps.table != nullptr && p.b_taps.table != nullptr;
+    strides = strides && p.a_taps.table == nullptr && p.b_taps.table == nullptr;
+  }
+  return tables ? Fetch::kTables : strides ? Fetch::kStrides : Fetch::kVectors;
+}
+
 template <Along kA, Along kB>
-void LaunchTile(const ProductCall& call, cudaStream_t stream) {
-  if (call.vectors) return LaunchVectors<kA, kB>(call, stream);
-  Launch<Shape<4, 8>, kA, kB, false, false>(call, stream);
+void LaunchFetch(const ProductCall& call, cudaStream_t stream) {
+  switch (FetchOf(call)) {
+    case Fetch::kTables:
+      return LaunchWhole<kA, kB, Fetch::kTables>(call, stream);
+    case Fetch::kStrides:
+      return LaunchWhole<kA, kB, Fetch::kStrides>(call, stream);
+    case Fetch::kVectors:
+      return Launch<Shape<4, 8>, kA, kB, Fetch::kVectors>(call, stream);
+    case Fetch::kAny:
+    case Fetch::kPixels:
+      return Launch<Shape<4, 8>, kA, kB, Fetch::kAny>(call, stream);
+  }
 }
 
 }  // namespace
@@ -310,7 +376,8 @@ int TileColumns(ProductTile tile) { return tile == ProductTile::k32x16 ? 16 : 32
 
 bool SuitsTile(const ProductCall& call, ProductTile tile) {
   if (tile == ProductTile::k32x32) return true;
-  return call.vectors && !call.bytes &&
+  const Fetch fetch = FetchOf(call);
+  return (fetch == Fetch::kTables || fetch == Fetch::kStrides) &&
          (tile == ProductTile::k32x16 || call.a_along == Along::kLength);
 }
 
@@ -328,14 +395,14 @@ void LaunchProducts(const ProductCall& call, cudaStream_t stream) {
   if (call.bytes) {
     UPER_CHECK(call.a_along == Along::kLength && call.b_along == Along::kSide && call.vectors,
                "pixels are the input of a forward pass");
-    Launch<Shape<4, 8>, Along::kLength, Along::kSide, true, true>(call, stream);
+    Launch<Shape<4, 8>, Along::kLength, Along::kSide, Fetch::kPixels>(call, stream);
   } else if (call.a_along == Along::kLength && call.b_along == Along::kSide) {
-    LaunchTile<Along::kLength, Along::kSide>(call, stream);
+    LaunchFetch<Along::kLength, Along::kSide>(call, stream);
   } else if (call.a_along == Along::kLength) {
-    LaunchTile<Along::kLength, Along::kLength>(call, stream);
+    LaunchFetch<Along::kLength, Along::kLength>(call, stream);
   } else {
     UPER_CHECK(call.b_along == Along::kSide, "no layer needs this kind of product");
-    LaunchTile<Along::kSide, Along::kSide>(call, stream);
+    LaunchFetch<Along::kSide, Along::kSide>(call, stream);
   }
 }
 

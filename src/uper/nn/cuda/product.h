@@ -17,6 +17,9 @@ namespace uper {
 // a[a_rows(m) + a_taps(k)], and B[k, n] at b[b_taps(k) + b_columns(n)]. Plain fp32, sums in an
 // order that only the shapes decide.
 
+// Which index of an operand lies along memory.
+enum class Along { kLength, kSide };
+
 // Offsets in floats: a table in the GPU's memory, or multiples of a stride.
 struct Offsets {
   const int* table = nullptr;
@@ -44,9 +47,6 @@ struct Product {
   Offsets c_columns{nullptr, 1};
 };
 
-// Which index of an operand lies along memory.
-enum class Along { kLength, kSide };
-
 enum class ProductFinish { kStore, kBiasRelu, kMask };
 
 // Rows and columns of the tiles. All give the same sums, but for their order between different
@@ -56,8 +56,9 @@ inline constexpr int kTileCount = 5;
 int TileRows(ProductTile tile);
 int TileColumns(ProductTile tile);
 
-// Steps of the length that are at work at a time: splits are multiples of it.
-inline constexpr int kProductChunk = 64;
+// Steps of the length that are at work at a time: splits are multiples of it, and lengths that are
+// run without looking for their end.
+constexpr int ProductChunk(Along a_along) { return a_along == Along::kLength ? 64 : 32; }
 
 inline constexpr int kMaxProducts = 16;
 inline constexpr int kPortableCluster = 8;

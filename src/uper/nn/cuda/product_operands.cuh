@@ -2,6 +2,8 @@
 
 #include <cuda_pipeline_primitives.h>
 
+#include <cstddef>
+
 #include "uper/nn/cuda/product.h"
 
 namespace uper {
@@ -17,84 +19,142 @@ __device__ inline int At(const Offsets& offsets, int i) {
   return offsets.table != nullptr ? __ldg(offsets.table + i) : i * offsets.stride;
 }
 
-// An operand's chunk in shared memory: [side][length + 4] if its length lies along memory (the
-// extra floats spread the rows over the banks), else [length][side].
-template <Along kAlong, int kSide>
+// An operand's chunk of kLength steps in shared memory: [side][length + 4] if its length lies along
+// memory (the extra floats spread the rows over the banks), else [length][side].
+template <Along kAlong, int kSide, int kLength>
 struct Chunk {
-  static constexpr int kStride = kAlong == Along::kLength ? kProductChunk + 4 : kSide;
-  static constexpr int kFloats =
-      kAlong == Along::kLength ? kSide * kStride : kProductChunk * kStride;
+  static constexpr int kStride = kAlong == Along::kLength ? kLength + 4 : kSide;
+  static constexpr int kFloats = kAlong == Along::kLength ? kSide * kStride : kLength * kStride;
 };
 
-// Starts the copy of one chunk; entries beyond the sides and the end become 0. The thread keeps
-// the offsets of its sides, which are the same in every chunk, and those of its taps in the next
-// chunk, so that it need not wait for them.
-template <Along kAlong, int kSide, bool kVectors>
+// Which groups of kWidth floats of a chunk a thread copies.
+template <Along kAlong, int kSide, int kLength, int kWidth>
+struct CopyPlan {
+  static constexpr int kPieces = kSide * kLength / kWidth;
+  static constexpr int kCopies = (kPieces + kProductThreads - 1) / kProductThreads;
+  static constexpr bool kRagged = kPieces % kProductThreads != 0;
+
+  __device__ static int Piece(int i) { return i * kProductThreads + static_cast<int>(threadIdx.x); }
+  __device__ static bool IsThere(int i) { return !kRagged || Piece(i) < kPieces; }
+  __device__ static int SideOf(int i) {
+    if (kAlong == Along::kLength) return Piece(i) / (kLength / kWidth);
+    return Piece(i) % (kSide / kWidth) * kWidth;
+  }
+  __device__ static int StepOf(int i) {
+    if (kAlong == Along::kLength) return Piece(i) % (kLength / kWidth) * kWidth;
+    return Piece(i) / (kSide / kWidth);
+  }
+  // In the chunk.
+  __device__ static int PlaceOf(int i) {
+    constexpr int kStride = Chunk<kAlong, kSide, kLength>::kStride;
+    return kAlong == Along::kLength ? SideOf(i) * kStride + StepOf(i)
+                                    : StepOf(i) * kStride + SideOf(i);
+  }
+};
+
+// Starts the copy of one chunk; entries beyond the sides and the end become 0.
+template <Along kAlong, int kSide, int kLength, bool kVectors>
 class ChunkLoader {
  public:
-  __device__ ChunkLoader(const float* base, const Offsets& side, int first, int sides)
-      : base_(base) {
+  __device__ ChunkLoader(const float* base, const Offsets& side, const Offsets& taps, int first,
+                         int sides)
+      : base_(base), step_offsets_(taps) {
 #pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      const int at = first + SideOf(i);
-      const bool inside = at < sides && SideOf(i) < kSide;
-      side_offsets_[i] = inside ? At(side, at) : -1;
+    for (int i = 0; i < Plan::kCopies; ++i) {
+      const int at = first + Plan::SideOf(i);
+      side_offsets_[i] = at < sides && Plan::IsThere(i) ? At(side, at) : -1;
     }
   }
 
-  // What the next Start() needs, which is for the chunk that begins there.
-  __device__ void Expect(const Offsets& taps, int begin, int end) {
-#pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      const int k = begin + StepOf(i);
-      taps_[i] = k < end ? At(taps, k) : 0;
-    }
+  // The next Start() is for the chunk that begins there.
+  __device__ void Expect(int begin, int end) {
+    begin_ = begin;
+    end_ = end;
   }
 
-  __device__ void Start(float* chunk, int begin, int end) const {
+  __device__ void Start(float* chunk) const {
 #pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      if (kRagged && SideOf(i) >= kSide) continue;
-      const int k = StepOf(i);
-      const bool inside = begin + k < end && side_offsets_[i] >= 0;
-      const float* from = inside ? base_ + side_offsets_[i] + taps_[i] : base_;
-      float* to = chunk + (kAlong == Along::kLength ? SideOf(i) * C::kStride + k
-                                                    : k * C::kStride + SideOf(i));
-      __pipeline_memcpy_async(to, from, kWidth * sizeof(float),
+    for (int i = 0; i < Plan::kCopies; ++i) {
+      if (!Plan::IsThere(i)) continue;
+      const int k = begin_ + Plan::StepOf(i);
+      const bool inside = k < end_ && side_offsets_[i] >= 0;
+      const float* from = inside ? base_ + side_offsets_[i] + At(step_offsets_, k) : base_;
+      __pipeline_memcpy_async(chunk + Plan::PlaceOf(i), from, kWidth * sizeof(float),
                               inside ? 0 : kWidth * sizeof(float));
     }
   }
 
  private:
-  using C = Chunk<kAlong, kSide>;
   static constexpr int kWidth = kVectors ? 4 : 1;
-  static constexpr int kPieces = kSide * kProductChunk / kWidth;
-  static constexpr int kCopies = (kPieces + kProductThreads - 1) / kProductThreads;
-  static constexpr bool kRagged = kPieces % kProductThreads != 0;
-
-  __device__ static int Piece(int i) { return i * kProductThreads + static_cast<int>(threadIdx.x); }
-  __device__ static int SideOf(int i) {
-    if (kAlong == Along::kLength) return Piece(i) / (kProductChunk / kWidth);
-    return Piece(i) % (kSide / kWidth) * kWidth + (Piece(i) >= kPieces ? kSide : 0);
-  }
-  __device__ static int StepOf(int i) {
-    if (kAlong == Along::kLength) return Piece(i) % (kProductChunk / kWidth) * kWidth;
-    return Piece(i) / (kSide / kWidth);
-  }
+  using Plan = CopyPlan<kAlong, kSide, kLength, kWidth>;
 
   const float* base_;
-  int side_offsets_[kCopies];
-  int taps_[kCopies] = {};
+  Offsets step_offsets_;
+  int side_offsets_[Plan::kCopies];
+  int begin_ = 0;
+  int end_ = 0;
+};
+
+// The same for vectors and whole chunks, with next to no arithmetic: beyond the sides the last ones
+// are read again, for results that nobody wants. The thread has what the next Start() needs in
+// registers, so that it need not wait. kTables: taps lie in tables, else they have a stride.
+template <Along kAlong, int kSide, int kLength, bool kTables>
+class WholeLoader {
+ public:
+  __device__ WholeLoader(const float* base, const Offsets& side, const Offsets& taps, int first,
+                         int sides)
+      : table_(taps.table), stride_(taps.stride) {
+    const int last = kAlong == Along::kLength ? sides - 1 : sides - 4;
+#pragma unroll
+    for (int i = 0; i < Plan::kCopies; ++i) {
+      const int at = min(first + Plan::SideOf(i), last);
+      from_[i] = base + At(side, at);
+      if (!kTables) from_[i] += static_cast<std::ptrdiff_t>(Plan::StepOf(i)) * stride_;
+    }
+  }
+
+  __device__ void Expect(int begin, int end) {
+    if (kTables) {
+      const int* table = table_ + min(begin, end - kLength);
+#pragma unroll
+      for (int i = 0; i < kTaps; ++i) taps_[i] = __ldg(table + Plan::StepOf(i));
+    } else {
+      taps_[0] = begin * stride_;
+    }
+  }
+
+  __device__ void Start(float* chunk) const {
+    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(chunk));
+#pragma unroll
+    for (int i = 0; i < Plan::kCopies; ++i) {
+      if (!Plan::IsThere(i)) continue;
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                       to + static_cast<unsigned>(sizeof(float)) * Plan::PlaceOf(i)),
+                   "l"(__cvta_generic_to_global(from_[i] + taps_[i < kTaps ? i : 0]))
+                   : "memory");
+    }
+  }
+
+ private:
+  using Plan = CopyPlan<kAlong, kSide, kLength, 4>;
+  // Along the length all copies of a thread are of the same step.
+  static constexpr int kTaps = kTables && kAlong == Along::kSide ? Plan::kCopies : 1;
+  static_assert(kAlong == Along::kSide || kProductThreads % (kLength / 4) == 0);
+
+  const int* table_;
+  int stride_;
+  const float* from_[Plan::kCopies];
+  int taps_[kTaps] = {};
 };
 
 // The same for pixels, [side][length + 4]: they are fetched into registers, four at a time, and
 // become floats on the way to shared memory.
-template <int kSide>
+template <int kSide, int kLength>
 class PixelLoader {
  public:
-  __device__ PixelLoader(const std::uint8_t* base, float scale, const Offsets& side, int first,
-                         int sides)
-      : base_(base), scale_(scale) {
+  __device__ PixelLoader(const std::uint8_t* base, float scale, const Offsets& side,
+                         const Offsets& taps, int first, int sides)
+      : base_(base), scale_(scale), step_offsets_(taps) {
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
       const int at = first + SideOf(i);
@@ -102,12 +162,12 @@ class PixelLoader {
     }
   }
 
-  __device__ void Fetch(const Offsets& taps, int begin, int end) {
+  __device__ void Fetch(int begin, int end) {
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
       const bool inside = begin + StepOf(i) < end && side_offsets_[i] >= 0;
-      pixels_[i] = inside ? __ldg(reinterpret_cast<const unsigned*>(base_ + side_offsets_[i] +
-                                                                    At(taps, begin + StepOf(i))))
+      pixels_[i] = inside ? __ldg(reinterpret_cast<const unsigned*>(
+                                base_ + side_offsets_[i] + At(step_offsets_, begin + StepOf(i))))
                           : 0;
     }
   }
@@ -122,8 +182,8 @@ class PixelLoader {
   }
 
  private:
-  static constexpr int kStride = Chunk<Along::kLength, kSide>::kStride;
-  static constexpr int kQuads = kProductChunk / 4;
+  static constexpr int kStride = Chunk<Along::kLength, kSide, kLength>::kStride;
+  static constexpr int kQuads = kLength / 4;
   static constexpr int kCopies = (kSide * kQuads + kProductThreads - 1) / kProductThreads;
 
   __device__ static int SideOf(int i) {
@@ -143,6 +203,7 @@ class PixelLoader {
 
   const std::uint8_t* base_;
   float scale_;
+  Offsets step_offsets_;
   int side_offsets_[kCopies];
   unsigned pixels_[kCopies];
 };
@@ -154,9 +215,9 @@ __device__ int SideOfResult(int lane, int i) {
 }
 
 // Four steps of an operand for one lane: values[step][i].
-template <Along kAlong, int kSide, int kLanes, int kTile>
+template <Along kAlong, int kSide, int kLength, int kLanes, int kTile>
 __device__ void LoadSteps(const float* chunk, int lane, int step, float (&values)[4][kTile]) {
-  constexpr int kStride = Chunk<kAlong, kSide>::kStride;
+  constexpr int kStride = Chunk<kAlong, kSide, kLength>::kStride;
   if constexpr (kAlong == Along::kLength) {
 #pragma unroll
     for (int i = 0; i < kTile; ++i) {

@@ -9,13 +9,12 @@ namespace {
 // The model: 132 multiprocessors that hold two blocks each; cycles.
 constexpr int kMultiprocessors = 132;
 constexpr int kResident = 2;
-constexpr double kBlockCycles = 3000;     // start, first data and results of a block
-constexpr double kSplitCycles = 800;      // to add up a split's warps
-constexpr double kClusterCycles = 800;    // to add up the blocks of a cluster
-constexpr double kChunkCycles = 200;      // beside the arithmetic of a chunk
-constexpr double kCyclesPerResult = 0.5;  // and chunk, at full speed
-constexpr double kAlone = 1.3;            // a block alone on a multiprocessor does not reach it
-constexpr double kLargeCluster = 1.1;     // clusters of more than 8 blocks are hard to place
+constexpr double kBlockCycles = 3000;         // start, first data and results of a block
+constexpr double kSplitCycles = 800;          // to add up a split's warps
+constexpr double kClusterCycles = 800;        // to add up the blocks of a cluster
+constexpr double kChunkCycles = 200;          // beside the arithmetic of a chunk
+constexpr double kCyclesPerTerm = 1.0 / 128;  // at full speed
+constexpr double kAlone = 1.3;                // a block alone on a multiprocessor does not reach it
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
@@ -31,21 +30,28 @@ int TilesOf(const ProductCall& call, ProductTile tile) {
 int ChunksOf(const ProductCall& call) {
   int length = 1;
   for (int i = 0; i < call.count; ++i) length = std::max(length, call.products[i].length);
-  return Pieces(length, kProductChunk);
+  return Pieces(length, ProductChunk(call.a_along));
+}
+
+// Clusters leave gaps: the blocks of one lie on neighbouring multiprocessors.
+double PlacesOf(int blocks, int cluster) {
+  if (cluster <= 2) return blocks;
+  if (cluster <= kPortableCluster) return 1.17 * blocks;
+  return blocks <= kMultiprocessors ? blocks : 2.0 * blocks;
 }
 
 double CyclesOf(const ProductCall& call, ProductTile tile, int splits, int cluster) {
   const int blocks = TilesOf(call, tile) * cluster;
-  const int per_multiprocessor = Pieces(blocks, kMultiprocessors);
+  const int per_multiprocessor =
+      Pieces(static_cast<int>(PlacesOf(blocks, cluster)), kMultiprocessors);
   const int block_splits = splits / cluster;
-  const double arithmetic = kCyclesPerResult * TileRows(tile) * TileColumns(tile) *
+  const double arithmetic = kCyclesPerTerm * ProductChunk(call.a_along) * TileRows(tile) *
+                            TileColumns(tile) *
                             (per_multiprocessor > 1 ? per_multiprocessor : kAlone);
   const double chunks = Pieces(ChunksOf(call), splits) * block_splits;
   const double fixed =
       kBlockCycles + kSplitCycles * (block_splits - 1) + (cluster > 1 ? kClusterCycles : 0.0);
-  const double cycles =
-      Pieces(per_multiprocessor, kResident) * fixed + chunks * (arithmetic + kChunkCycles);
-  return cluster > kPortableCluster ? kLargeCluster * cycles : cycles;
+  return Pieces(per_multiprocessor, kResident) * fixed + chunks * (arithmetic + kChunkCycles);
 }
 
 }  // namespace

@@ -51,6 +51,9 @@ void Check(const Case& c, bool tables) {
                          : far(k, b_table, tables, c.columns) + n;
   };
   const DeviceBuffer<int> gpu_a_table = OnGpu(a_table), gpu_b_table = OnGpu(b_table);
+  std::vector<int> every_step(c.length);
+  for (int k = 0; k < c.length; ++k) every_step[k] = k;
+  const DeviceBuffer<int> gpu_steps = OnGpu(every_step);
   const int all_rows = c.rows + (c.sums_row ? 1 : 0);
   ProductCall call;
   call.count = 2;
@@ -78,15 +81,15 @@ void Check(const Case& c, bool tables) {
     p.b = memory.emplace_back(OnGpu(b.back())).data();
     p.bias = memory.emplace_back(OnGpu(bias.back())).data();
     p.mask = memory.emplace_back(OnGpu(mask.back())).data();
-    const Offsets one{nullptr, 1};
+    const Offsets one{nullptr, 1}, steps{gpu_steps.data(), 0};
     const Offsets a_far =
         tables ? Offsets{gpu_a_table.data(), 0} : Offsets{nullptr, a_rows_far ? c.length : c.rows};
     const Offsets b_far = tables ? Offsets{gpu_b_table.data(), 0}
                                  : Offsets{nullptr, b_columns_far ? c.length : c.columns};
     p.a_rows = a_rows_far ? a_far : one;
-    p.a_taps = a_rows_far ? one : a_far;
+    p.a_taps = a_rows_far ? (tables ? steps : one) : a_far;
     p.b_columns = b_columns_far ? b_far : one;
-    p.b_taps = b_columns_far ? one : b_far;
+    p.b_taps = b_columns_far ? (tables ? steps : one) : b_far;
     p.mask_rows = {nullptr, c.columns};
     p.c = results.emplace_back(Poisoned(std::size_t{1} * all_rows * c.columns)).data();
     p.c_rows = {nullptr, c.columns};
@@ -140,12 +143,17 @@ TEST_F(ProductTest, VectorsAndTiles) {
     const auto tile = static_cast<ProductTile>(i);
     for (const bool tables : {false, true}) {
       for (const auto& [splits, cluster] : {std::pair(1, 1), {3, 3}, {4, 2}, {16, 16}}) {
-        Check({100, 36, 260, Along::kLength, Along::kSide, true, tile, splits, cluster,
-               ProductFinish::kBiasRelu},
-              tables);
-        Check({100, 36, 260, Along::kLength, Along::kLength, true, tile, splits, cluster,
-               ProductFinish::kMask},
-              tables);
+        for (const int length : {260, 320}) {  // the second is whole chunks
+          Check({100, 36, length, Along::kLength, Along::kSide, true, tile, splits, cluster,
+                 ProductFinish::kBiasRelu},
+                tables);
+          Check({100, 36, length, Along::kLength, Along::kLength, true, tile, splits, cluster,
+                 ProductFinish::kMask},
+                tables);
+          Check({100, 36, length, Along::kSide, Along::kSide, true, tile, splits, cluster,
+                 ProductFinish::kStore, true},
+                tables);
+        }
         Check({100, 36, 261, Along::kSide, Along::kSide, true, tile, splits, cluster,
                ProductFinish::kStore, true},
               tables);

@@ -79,7 +79,7 @@ void Torso::SetBorders(Layer& layer) const {
 
 void Torso::AddTables(Layer& layer) const {
   const int stride = layer.spec.stride;
-  std::vector<int> windows, taps, d_rows, d_columns;
+  std::vector<int> windows, taps, weight_rows, d_rows, d_columns;
   for (int b = 0; b < options_.max_batch; ++b) {
     for (int y = 0; y < layer.out.height; ++y) {
       for (int x = 0; x < layer.out.width; ++x) {
@@ -94,10 +94,12 @@ void Torso::AddTables(Layer& layer) const {
   for (int i = 0; i < layer.spec.kernel; ++i) {
     for (int j = 0; j < layer.spec.kernel * layer.in.channels; ++j) {
       taps.push_back(i * layer.in.width * layer.in.channels + j);
+      weight_rows.push_back(static_cast<int>(weight_rows.size()) * layer.out.channels);
     }
   }
   layer.windows = Table(windows);
   layer.tap_offsets = Table(taps);
+  layer.weight_rows = Table(weight_rows);
   layer.d_rows = Table(d_rows);
   layer.d_columns = Table(d_columns);
 }
@@ -201,6 +203,7 @@ ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
   if (layer.convolution) {
     p.a_rows.table = layer.windows.data();
     p.a_taps.table = layer.tap_offsets.data();
+    p.b_taps = {.table = layer.weight_rows.data()};
   } else {
     p.a_rows.stride = layer.taps();
     p.a_taps.stride = 1;

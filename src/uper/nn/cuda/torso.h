@@ -92,6 +92,7 @@ class Torso {
 
     DeviceBuffer<int> windows;      // [batch, position]: first float of the window in the input
     DeviceBuffer<int> tap_offsets;  // [tap]
+    DeviceBuffer<int> weight_rows;  // [tap]: in the weights
     DeviceBuffer<int> d_rows;       // [batch, position]: in d_output
     DeviceBuffer<int> d_columns;    // [output]: in one picture of d_output
   };

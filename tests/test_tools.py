@@ -1,0 +1,45 @@
+"""The scripts behind docs/results.md, on made-up runs whose answer is known."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from scipy import stats
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def write_run(folder, environments, returns, learning_rate=1e-4, agent="dqn"):
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text(
+        f'environments = {environments}\nseed = {folder.name[-1]}\n[agent]\nname = "{agent}"\n'
+        f'[environment]\nname = "minatar/breakout"\n[optimizer]\nlearning_rate = {learning_rate}\n')
+    rows = [f"{1000 * (i + 1)},{50 * (i + 1)},{value}" for i, value in enumerate(returns)]
+    (folder / "metrics.csv").write_text("\n".join(["frames,episodes,train_return", *rows]) + "\n")
+
+
+def run_tool(name, *arguments):
+    result = subprocess.run([sys.executable, ROOT / "tools" / name, *map(str, arguments)], capture_output=True,
+                            text=True, check=True)
+    return result.stdout
+
+
+def test_modes_are_compared_by_welchs_interval(tmp_path):
+    first, second = [2.0, 4.0, 6.0], [5.0, 5.5, 7.5]
+    for mode, areas in ((1, first), (16, second)):
+        for seed, area in enumerate(areas):
+            write_run(tmp_path / f"{mode}-{seed}", mode, [area] * 3)
+    row = run_tool("compare_modes.py", tmp_path).splitlines()[2]
+    interval = stats.ttest_ind(second, first, equal_var=False).confidence_interval()
+    half = (interval.high - interval.low) / 2
+    assert f"+2.00 ± {half:.2f} | +50.0% ± {half / 4:.1%}" in row
+    assert "3 + 3 | 1: 4.00 | 16: 6.00" in row
+
+
+def test_the_published_table_tells_step_sizes_apart(tmp_path):
+    frames_1m = [7.0] * 1000
+    write_run(tmp_path / "plain-1", 1, frames_1m)
+    write_run(tmp_path / "chosen-1", 1, [9.0] * 1000, learning_rate=2**-9)
+    table = run_tool("minatar_results.py", tmp_path)
+    assert "| `dqn` | breakout | 1,000,000 | 7.00 | 7.0 | 9.1 | 0.77 |" in table
+    assert "| `dqn, chosen step size` | breakout | 1,000,000 | 9.00 | 9.0 | 9.1 | 0.99 |" in table
