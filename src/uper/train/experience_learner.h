@@ -49,7 +49,7 @@ struct LearningParts {
 };
 
 std::unique_ptr<ExperienceLearner> MakeHostExperienceLearner(const LearningParts& parts);
-// The memory must be beside that learner, and the experience be of GpuExperienceFor().
+// The memory must be beside that learner, and the experience know that it draws (MakeExperience).
 std::unique_ptr<ExperienceLearner> MakeGpuExperienceLearner(const LearningParts& parts,
                                                             GpuReplay& memory);
 

@@ -139,6 +139,7 @@ Trainer::Due Trainer::DueNow() const {
 // came in between: what is left is done by the next call, also after a resume.
 bool Trainer::FinishFrame(const StopFlag& stop) {
   const Due due = DueNow();
+  if (due.any()) learning_->Finish();
   if (due.evaluate && !EvaluateNow(stop)) return false;
   if (due.log) Log();
   finished_frames_ = frames_;
@@ -267,7 +268,6 @@ bool Trainer::EvaluateNow(const StopFlag& stop) {
 }
 
 void Trainer::Log() {
-  learning_->Finish();
   MetricsRow row{.frames = frames_, .updates = updates(), .episodes = episodes_};
   window_.FillRow(row);
   row.epsilon = Epsilon();
