@@ -181,10 +181,11 @@ TrainTimes TrainSideBySide(const RunConfig& config, const BenchTrainOptions& opt
 
 // benchmarks/train_peers.py knows plain DQN with MinAtar's network.
 bool HasPeers(const RunConfig& config) {
-  return config.environment.name.starts_with("minatar/") && config.network.members == 1 &&
-         config.network.torso == TorsoPreset::kMinAtar && config.agent.head == HeadKind::kScalar &&
-         !config.agent.double_q && config.agent.priority == PriorityRule::kUniform &&
-         config.agent.n_steps == 1 && config.environment.options == EnvironmentOptions{};
+  return config.environment.name.starts_with("minatar/") && config.environments == 1 &&
+         config.network.members == 1 && config.network.torso == TorsoPreset::kMinAtar &&
+         config.agent.head == HeadKind::kScalar && !config.agent.double_q &&
+         config.agent.priority == PriorityRule::kUniform && config.agent.n_steps == 1 &&
+         config.environment.options == EnvironmentOptions{};
 }
 
 nlohmann::json PeerSettings(const RunConfig& config, int threads) {
@@ -321,7 +322,8 @@ int BenchTrain(const BenchTrainOptions& options, const StopFlag& stop) {
   if (options.replay_transitions > 0) {
     json["saving"] = DescribeSaves(options.replay_transitions, times);
   }
-  json["peers"] = PeersJson(config, threads, times);
+  json["peers"] =
+      options.runs == 1 ? PeersJson(config, threads, times) : nlohmann::ordered_json::array();
   if (options.json) {
     fmt::print("{}\n", json.dump());
   } else {

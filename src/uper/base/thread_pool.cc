@@ -13,7 +13,6 @@ namespace uper {
 namespace {
 
 constexpr int kMaxTasks = 1 << 16;
-constexpr int kAwaitSpins = 1000;  // of the caller, for the last task
 
 #if defined(__x86_64__)
 constexpr unsigned kFlushBits = 0x8040;  // FTZ, DAZ
@@ -132,7 +131,7 @@ void ThreadPool::Publish(int count, Call call, const void* function) {
 }
 
 void ThreadPool::AwaitCompletion(int count) {
-  for (int spin = 0; spin < kAwaitSpins; ++spin) {
+  for (int spin = 0; spin < idle_spins_; ++spin) {
     if (done_.load(std::memory_order_acquire) == count) return;
     Pause();
   }

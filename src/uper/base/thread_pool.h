@@ -28,8 +28,9 @@ class ScopedFlushDenormals {
 
 struct ThreadPoolOptions {
   int threads = 1;  // the caller counts
-  // How often an idle worker looks for work before it sleeps, some 30 nanoseconds each: longer than
-  // the pauses between the parallel parts of one learner step.
+  // How often an idle worker looks for work, and the caller for the last task's end, before they
+  // sleep, some 30 nanoseconds each: longer than the pauses between the parallel parts of one
+  // learner step.
   int idle_spins = 1000;
 };
 

@@ -103,8 +103,9 @@ class GpuReplay {
   virtual std::optional<GpuUpdateReport> NextReport(bool wait) = 0;
 
   // As Learner::ActionValues, of stacks of frames that are on the GPU: slots [count, stack_depth].
-  virtual void ActionValues(std::span<const std::uint32_t> slots, int count,
-                            std::span<float> q) = 0;
+  // In two steps, so that updates can be queued behind the first without being waited for.
+  virtual void BeginActing(std::span<const std::uint32_t> slots, int count) = 0;
+  virtual void FinishActing(int count, std::span<float> q) = 0;
 
   // Raw priorities of all live transitions, oldest first, and the largest one ever given; they
   // wait for all updates.

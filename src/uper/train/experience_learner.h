@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -18,8 +19,9 @@ class ExperienceLearner {
  public:
   virtual ~ExperienceLearner() = default;
 
-  // q [environment, action] of what each environment sees now.
-  virtual void ActionValues(std::span<float> q) = 0;
+  // q [environment, action] of what each environment sees now. Where the values are computed
+  // elsewhere `meanwhile` is called while they are; updates that it queues come after them.
+  virtual void ActionValues(std::span<float> q, const std::function<void()>& meanwhile) = 0;
 
   // One update: draws a batch, learns from it, sets its priorities, copies the target network if
   // that is due. It may come back before that is done, but everything happens in the order of the
@@ -47,7 +49,7 @@ struct LearningParts {
 };
 
 std::unique_ptr<ExperienceLearner> MakeHostExperienceLearner(const LearningParts& parts);
-// The memory must be beside that learner, and the experience be of GpuExperienceFor().
+// The memory must be beside that learner, and the experience know that it draws (MakeExperience).
 std::unique_ptr<ExperienceLearner> MakeGpuExperienceLearner(const LearningParts& parts,
                                                             GpuReplay& memory);
 

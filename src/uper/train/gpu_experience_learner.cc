@@ -35,14 +35,16 @@ class GpuExperienceLearner final : public ExperienceLearner {
         weights_(uniforms_.size()),
         slots_(std::size_t{1} * parts.config.environments * memory.spec().stack_depth) {}
 
-  void ActionValues(std::span<float> q) override {
+  void ActionValues(std::span<float> q, const std::function<void()>& meanwhile) override {
     const int count = parts_.config.environments;
     if (slots_.empty()) {
       return parts_.learner.ActionValues(parts_.experience.current(), count, q);
     }
     Follow();
     parts_.experience.CurrentSlots(slots_);
-    memory_.ActionValues(slots_, count, q);
+    memory_.BeginActing(slots_, count);
+    meanwhile();
+    memory_.FinishActing(count, q);
   }
 
   void Learn(double importance_exponent) override {

@@ -17,7 +17,7 @@ class HostExperienceLearner final : public ExperienceLearner {
         values_(parts.config.replay.batch_size),
         noisy_(parts.config.replay.batch_size) {}
 
-  void ActionValues(std::span<float> q) override {
+  void ActionValues(std::span<float> q, const std::function<void()>&) override {
     parts_.learner.ActionValues(parts_.experience.current(), parts_.config.environments, q);
   }
 

@@ -81,13 +81,17 @@ class HostGpuMemory final : public GpuReplay {
                            .priorities = reported_.priorities};
   }
 
-  void ActionValues(std::span<const std::uint32_t> slots, int count, std::span<float> q) override {
+  void BeginActing(std::span<const std::uint32_t> slots, int count) override {
     std::vector<std::byte> observations(count * spec_.observation_bytes);
     for (int i = 0; i < count; ++i) {
       GatherStack(slots.subspan(i * spec_.stack_depth, spec_.stack_depth),
                   std::span(observations).subspan(i * spec_.observation_bytes));
     }
-    learner_.ActionValues(observations, count, q);
+    q_.resize(std::size_t{1} * count * learner_.spec().network.actions);
+    learner_.ActionValues(observations, count, q_);
+  }
+  void FinishActing(int, std::span<float> q) override {
+    std::copy(q_.begin(), q_.end(), q.begin());
   }
 
   void GetPriorities(std::span<float> priorities, double& largest) override {
@@ -244,6 +248,7 @@ class HostGpuMemory final : public GpuReplay {
   std::deque<Queued> queued_;
   std::deque<Done> done_;
   Done reported_;
+  std::vector<float> q_;
   int asked_ = 0;
 };
 

@@ -139,6 +139,7 @@ Trainer::Due Trainer::DueNow() const {
 // came in between: what is left is done by the next call, also after a resume.
 bool Trainer::FinishFrame(const StopFlag& stop) {
   const Due due = DueNow();
+  if (due.any()) learning_->Finish();
   if (due.evaluate && !EvaluateNow(stop)) return false;
   if (due.log) Log();
   finished_frames_ = frames_;
@@ -206,7 +207,12 @@ void Trainer::StoreStep(std::size_t index) {
 
 void Trainer::ChooseActions() {
   const Stopwatch watch(times_.acting);
-  actors_.ChooseActions([this](std::span<float> q) { learning_->ActionValues(q); }, Epsilon());
+  const auto values = [this](std::span<float> q) {
+    learning_->ActionValues(q, [this] {
+      if (MayOverlap()) RunUpdates();
+    });
+  };
+  actors_.ChooseActions(values, Epsilon());
 }
 
 // What the step that has just been stored made due.
@@ -262,7 +268,6 @@ bool Trainer::EvaluateNow(const StopFlag& stop) {
 }
 
 void Trainer::Log() {
-  learning_->Finish();
   MetricsRow row{.frames = frames_, .updates = updates(), .episodes = episodes_};
   window_.FillRow(row);
   row.epsilon = Epsilon();

@@ -118,8 +118,9 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   d_outputs_ = DeviceBuffer<float>(outputs);
   members_ = DeviceBuffer<MemberFindings>(batch * members);
   hidden_parts_ = DeviceBuffer<float>(members * batch * spec.network.hidden_units);
-  squares_ = DeviceBuffer<double>(torso_.SquareCount() + members + BiasBlocks(head_) +
-                                  DenseStepBlocks(torso_.hidden_inputs(), head_.hidden_total()));
+  squares_ =
+      DeviceBuffer<double>(torso_.SquareCount() + HeadSquareCount(head_) + BiasBlocks(head_) +
+                           DenseStepBlocks(torso_.hidden_inputs(), head_.hidden_total()));
   if (spec.loss.head == HeadKind::kCategorical) {
     all_parts_ = DeviceBuffer<float>(kHeadParts * outputs * actions);
     quantiles_ = DeviceBuffer<float>(2 * outputs);
@@ -391,7 +392,8 @@ void CudaLearner::EnqueueStatistics(const SampleCall& samples, BatchSource* sour
   const HeadGradient gradient = HeadGradientOf();
   double* squares = squares_.data() + torso_.SquareCount();  // behind those of the torso
   LaunchHeadSquares(head_, gradient, squares, third_);
-  LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, squares + head_.members, third_);
+  LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, squares + HeadSquareCount(head_),
+                     third_);
   CheckCuda(cudaEventRecord(squares_done_, third_), "cudaEventRecord");
   LaunchStatistics({.samples = samples,
                     .quantiles = quantiles_.data(),

@@ -244,7 +244,7 @@ std::optional<GpuUpdateReport> CudaReplay::NextReport(bool wait) {
                          .priorities = report_priorities_.span().subspan(at, batch_)};
 }
 
-void CudaReplay::ActionValues(std::span<const std::uint32_t> slots, int count, std::span<float> q) {
+void CudaReplay::BeginActing(std::span<const std::uint32_t> slots, int count) {
   UPER_CHECK(spec_.stack_depth > 0, "observations are stored whole");
   UPER_CHECK(slots.size() == count * std::size_t{1} * spec_.stack_depth &&
                  slots.size() <= acting_frames_.size(),
@@ -253,7 +253,6 @@ void CudaReplay::ActionValues(std::span<const std::uint32_t> slots, int count, s
                  [this](std::uint32_t slot) { return FrameAt(slot); });
   learner_.BeginActing(*this, count);
   LaunchStaged();
-  learner_.FinishActing(count, q);
 }
 
 // Where a frame is: in the GPU's ring, or still on the way to it.

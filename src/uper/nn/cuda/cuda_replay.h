@@ -24,7 +24,8 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   void Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) override;
   void QueueUpdate(const GpuUpdate& update) override;
   std::optional<GpuUpdateReport> NextReport(bool wait) override;
-  void ActionValues(std::span<const std::uint32_t> slots, int count, std::span<float> q) override;
+  void BeginActing(std::span<const std::uint32_t> slots, int count) override;
+  void FinishActing(int count, std::span<float> q) override { learner_.FinishActing(count, q); }
   void GetPriorities(std::span<float> priorities, double& largest) override;
   void SetPriorities(std::span<const float> priorities, double largest) override;
 

@@ -399,8 +399,10 @@ TEST_F(CudaReplayTest, ActsOnStoredFrames) {
   Store::Batch batch = pair.store.Gather(ids);
   std::fill_n(batch.s_tm1.begin(), kPixels, std::byte{0});
   std::vector<float> q(9), expected(9);
-  pair.memory->ActionValues(slots, 3, q);
   pair.gpu.ActionValues(batch.s_tm1, 3, expected);
+  pair.memory->BeginActing(slots, 3);
+  pair.memory->QueueUpdate({.uniforms = std::vector<double>(kBatch, 0.5)});  // too late to matter
+  pair.memory->FinishActing(3, q);
   EXPECT_EQ(q, expected);
 }
 

@@ -141,8 +141,6 @@ __global__ void SharedBiasKernel(HeadShape s, const __grid_constant__ HeadGradie
   *squares = static_cast<double>(rounded) * static_cast<double>(rounded);
 }
 
-constexpr int kSquareThreads = 1024;
-
 __device__ double Dot(const float* x, const float* y, int size, int lane) {
   double sum = 0;
   for (int i = lane; i < size; i += kWarpSize) {
@@ -151,14 +149,15 @@ __device__ double Dot(const float* x, const float* y, int size, int lane) {
   return WarpSum(sum);
 }
 
-// A block a member, a warp a pair of samples s <= t.
-__global__ void __launch_bounds__(kSquareThreads)
+// kSquareParts blocks a member, a warp a pair of samples s <= t.
+__global__ void __launch_bounds__(kThreads)
     HeadSquaresKernel(HeadShape s, const __grid_constant__ HeadGradient gradient, double* squares) {
   extern __shared__ __align__(16) float memory[];
   __shared__ int count;
   __shared__ double warp_sums[kWarpSize];
   int* list = reinterpret_cast<int*>(memory);
-  const int member = static_cast<int>(blockIdx.x);
+  const int member = static_cast<int>(blockIdx.x) / kSquareParts;
+  const int part = static_cast<int>(blockIdx.x) % kSquareParts;
   const int samples = ListSamples(gradient.batch, list, &count,
                                   [&](int b) { return Learns(gradient.masks, b, member); });
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -171,7 +170,7 @@ __global__ void __launch_bounds__(kSquareThreads)
     return gradient.d_out + (static_cast<std::ptrdiff_t>(b) * s.members + member) * s.outputs;
   };
   double sum = 0;
-  for (int pair = warp; pair < samples * samples; pair += kSquareThreads / kWarpSize) {
+  for (int pair = part * kWarps + warp; pair < samples * samples; pair += kSquareParts * kWarps) {
     const int i = pair / samples;
     const int j = pair % samples;
     if (i > j || gradient.actions[list[i]] != gradient.actions[list[j]]) continue;
@@ -183,9 +182,8 @@ __global__ void __launch_bounds__(kSquareThreads)
   __syncthreads();
   if (threadIdx.x > 0) return;
   double total = 0;
-  for (int i = 0; i < kSquareThreads / kWarpSize; ++i) total += warp_sums[i];
-  // Rounding must not turn a gradient of zero into a negative square.
-  squares[member] = total < 0 ? 0 : total;
+  for (int i = 0; i < kWarps; ++i) total += warp_sums[i];
+  squares[blockIdx.x] = total;
 }
 
 // A block a (action, member, hidden unit).
@@ -243,8 +241,8 @@ void LaunchBackwardBias(const HeadShape& shape, const HeadGradient& gradient, fl
 void LaunchHeadSquares(const HeadShape& shape, const HeadGradient& gradient, double* squares,
                        cudaStream_t stream) {
   LaunchKernel("norm of the head's gradient", HeadSquaresKernel,
-               {.grid = static_cast<unsigned>(shape.members),
-                .block = kSquareThreads,
+               {.grid = static_cast<unsigned>(HeadSquareCount(shape)),
+                .block = kThreads,
                 .shared_bytes = sizeof(int) * gradient.batch,
                 .stream = stream},
                shape, gradient, squares);

@@ -124,9 +124,11 @@ void LaunchSumHidden(const HeadShape& shape, const HeadGradient& gradient, const
 int BiasBlocks(const HeadShape& shape);
 void LaunchBackwardBias(const HeadShape& shape, const HeadGradient& gradient, float* d_bias,
                         double* squares, cudaStream_t stream);
-// squares [member]: sums over the squared gradient of the weights without forming it. The gradient
-// of one block is a sum of outer products, so its squared norm is
+// squares [member, kSquareParts]: parts of the sums over the squared gradient of the weights,
+// without forming it. The gradient of one block is a sum of outer products, so its squared norm is
 //   sum over samples s, t of (hidden_s . hidden_t) (d_out_s . d_out_t).
+inline constexpr int kSquareParts = 8;
+inline int HeadSquareCount(const HeadShape& shape) { return shape.members * kSquareParts; }
 void LaunchHeadSquares(const HeadShape& shape, const HeadGradient& gradient, double* squares,
                        cudaStream_t stream);
 // The gradient itself [action, member, hidden, output].

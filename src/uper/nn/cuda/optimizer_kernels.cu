@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kThreads)
   squares = BlockSum(squares, scratch[0]);
   loss = BlockSum(loss, scratch[1]);
   const OptimizerRules& rules = call.rules;
-  const double norm = sqrt(squares);
+  const double norm = squares < 0 ? 0 : sqrt(squares);  // rounding may take it below 0
   const bool finite = isfinite(loss) && isfinite(norm);
   const bool clipped = rules.max_global_norm > 0 && norm >= rules.max_global_norm;
   const float scale = clipped ? static_cast<float>(rules.max_global_norm / norm) : 1.0F;

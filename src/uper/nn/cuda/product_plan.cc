@@ -15,7 +15,6 @@ constexpr double kClusterCycles = 800;        // to add up the blocks of a clust
 constexpr double kChunkCycles = 200;          // beside the arithmetic of a chunk
 constexpr double kCyclesPerTerm = 1.0 / 128;  // at full speed
 constexpr double kAlone = 1.3;                // a block alone on a multiprocessor does not reach it
-constexpr double kLargeCluster = 1.1;         // clusters of more than 8 blocks are hard to place
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
@@ -34,9 +33,17 @@ int ChunksOf(const ProductCall& call) {
   return Pieces(length, ProductChunk(call.a_along));
 }
 
+// Clusters leave gaps: the blocks of one lie on neighbouring multiprocessors.
+double PlacesOf(int blocks, int cluster) {
+  if (cluster <= 2) return blocks;
+  if (cluster <= kPortableCluster) return 1.17 * blocks;
+  return blocks <= kMultiprocessors ? blocks : 2.0 * blocks;
+}
+
 double CyclesOf(const ProductCall& call, ProductTile tile, int splits, int cluster) {
   const int blocks = TilesOf(call, tile) * cluster;
-  const int per_multiprocessor = Pieces(blocks, kMultiprocessors);
+  const int per_multiprocessor =
+      Pieces(static_cast<int>(PlacesOf(blocks, cluster)), kMultiprocessors);
   const int block_splits = splits / cluster;
   const double arithmetic = kCyclesPerTerm * ProductChunk(call.a_along) * TileRows(tile) *
                             TileColumns(tile) *
@@ -44,9 +51,7 @@ double CyclesOf(const ProductCall& call, ProductTile tile, int splits, int clust
   const double chunks = Pieces(ChunksOf(call), splits) * block_splits;
   const double fixed =
       kBlockCycles + kSplitCycles * (block_splits - 1) + (cluster > 1 ? kClusterCycles : 0.0);
-  const double cycles =
-      Pieces(per_multiprocessor, kResident) * fixed + chunks * (arithmetic + kChunkCycles);
-  return cluster > kPortableCluster ? kLargeCluster * cycles : cycles;
+  return Pieces(per_multiprocessor, kResident) * fixed + chunks * (arithmetic + kChunkCycles);
 }
 
 }  // namespace
