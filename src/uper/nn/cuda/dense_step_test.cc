@@ -16,7 +16,7 @@ struct DenseCase {
 
 TEST_F(DenseStepTest, FormsTheGradientAndSteps) {
   const DenseCase cases[] = {{1, 1, 1, 0},     {7, 5, 3, 1},    {32, 100, 128, 4},
-                        {64, 31, 516, 0}, {33, 63, 20, 2}, {5, 300, 132, 12}};
+                             {64, 31, 516, 0}, {33, 63, 20, 2}, {5, 300, 132, 12}};
   for (const DenseCase& c : cases) {
     SCOPED_TRACE(testing::Message() << c.batch << " " << c.inputs << " " << c.units);
     for (const bool adam : {true, false}) {
