@@ -54,12 +54,12 @@ void AddLearnerSizes(CLI::App* command, Options& options) {
 
 // What a command does when it is chosen.
 template <typename Options>
-void RunsWith(CLI::App* command, std::shared_ptr<Options> options, Command& chosen,
+void RunsWith(CLI::App* command, const std::shared_ptr<Options>& options, Command& chosen,
               int (*run)(const Options&)) {
   command->callback([options, run, &chosen] { chosen = [options, run] { return run(*options); }; });
 }
 template <typename Options>
-void RunsWith(CLI::App* command, std::shared_ptr<Options> options, Command& chosen,
+void RunsWith(CLI::App* command, const std::shared_ptr<Options>& options, Command& chosen,
               int (*run)(const Options&, const StopFlag&), const StopFlag& stop) {
   command->callback([options, run, &stop, &chosen] {
     chosen = [options, run, &stop] { return run(*options, stop); };

@@ -214,7 +214,8 @@ class StepWriter {
     npz_.Add(name, values, Shape({}, {}));
   }
   template <typename T>
-  void AddPerSample(const std::string& name, const std::vector<T>& values, NpyShape rest = {}) {
+  void AddPerSample(const std::string& name, const std::vector<T>& values,
+                    const NpyShape& rest = {}) {
     npz_.Add(name, values, Shape({batch_}, rest));
   }
 

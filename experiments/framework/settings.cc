@@ -76,6 +76,17 @@ void CheckValue(const SettingInfo& info, const std::string& value) {
 
 }  // namespace
 
+SettingInfo NumberSetting(std::string key, SettingInfo::Type type, double value, double low,
+                          double high, std::string description) {
+  return {.key = std::move(key),
+          .type = type,
+          .default_text = NumberText(value),
+          .description = std::move(description),
+          .low = low,
+          .high = high,
+          .choices = {}};
+}
+
 Settings::Settings(const std::vector<SettingInfo>& declared,
                    const std::map<std::string, std::string>& assigned) {
   for (const SettingInfo& info : declared) {

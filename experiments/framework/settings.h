@@ -21,6 +21,10 @@ struct SettingInfo {
   std::vector<std::string> choices;  // for kChoice, and for each item of a kList (a,b,c)
 };
 
+// A setting of type kNumber or kInteger.
+SettingInfo NumberSetting(std::string key, SettingInfo::Type type, double value, double low,
+                          double high, std::string description);
+
 // The values of the declared settings: defaults, with the user's assignments on top.
 class Settings {
  public:

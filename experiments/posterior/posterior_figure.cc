@@ -15,17 +15,6 @@ namespace {
 
 using Traces = std::vector<PosteriorTrace>;  // [seed]
 
-SettingInfo NumberSetting(std::string key, SettingInfo::Type type, double value, double low,
-                          double high, std::string description) {
-  return {.key = std::move(key),
-          .type = type,
-          .default_text = NumberText(value),
-          .description = std::move(description),
-          .low = low,
-          .high = high,
-          .choices = {}};
-}
-
 std::vector<SettingInfo> DeclareSettings() {
   using Type = SettingInfo::Type;
   const PosteriorOptions defaults;

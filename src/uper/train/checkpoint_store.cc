@@ -135,8 +135,20 @@ LoadResult CheckpointStore::Load() {
     }
   }
   if (result.checkpoint) Remember(result.checkpoint->manifest);
+  FindLeftovers(names);
   loaded_ = true;
   return result;
+}
+
+// What a process that died had written for a save that never came. Not where a manifest is damaged:
+// its files may be worth something to somebody, and the next save removes them anyway.
+void CheckpointStore::FindLeftovers(const std::vector<std::string>& names) {
+  leftovers_.clear();
+  if (ManifestNumbers(names).size() != kept_.size()) return;
+  const std::set<std::string> needed = NeededFiles();
+  for (const std::string& name : names) {
+    if (NumberInName(name) && !needed.contains(name)) leftovers_.push_back(name);
+  }
 }
 
 void CheckpointStore::Remember(const Manifest& manifest) {
@@ -350,9 +362,11 @@ std::set<std::string> CheckpointStore::NeededFiles() const {
   return needed;
 }
 
-// Removes segments that were written ahead and that no save can need any more. One that cannot be
-// removed is left to the next save.
+// Removes segments that were written ahead and that no save can need any more, and what a former
+// process left. One that cannot be removed is left to the next save.
 void CheckpointStore::RemoveDeadSegments(const std::map<std::string, std::uint64_t>& first_ids) {
+  for (const std::string& name : leftovers_) files_.Remove(folder_ / name);
+  leftovers_.clear();
   const std::set<std::string> needed = NeededFiles();
   for (const auto& [stream, first_id] : first_ids) {
     std::erase_if(stored_[stream], [&, first_id = first_id](const ManifestSegment& segment) {

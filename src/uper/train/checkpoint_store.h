@@ -121,6 +121,7 @@ class CheckpointStore {
   int SyncFolder();
   void Remember(const Manifest& manifest);
   void WriteMarker();
+  void FindLeftovers(const std::vector<std::string>& names);
   std::set<std::string> NeededFiles() const;
   void Prune();
   void RemoveDeadSegments(const std::map<std::string, std::uint64_t>& first_ids);
@@ -135,6 +136,7 @@ class CheckpointStore {
   // Segments that may be reused: those of the newest checkpoint, and those written ahead.
   std::map<std::string, std::vector<ManifestSegment>> stored_;
   std::map<std::string, std::uint64_t> ahead_;  // by stream: records before it are stored
+  std::vector<std::string> leftovers_;          // files of a former process that nobody needs
   // What compression has made of records so far.
   std::uint64_t raw_bytes_ = 0;
   std::uint64_t compressed_bytes_ = 0;

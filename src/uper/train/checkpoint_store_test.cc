@@ -165,6 +165,36 @@ TEST(CheckpointStoreTest, SegmentsOfALostProcessAreNotTrusted) {
   }
 }
 
+// A run that is killed again and again before its next save does not fill the disk.
+TEST(CheckpointStoreTest, SegmentsOfALostProcessGoBeforeNewOnesAreWritten) {
+  FaultFileSystem files;
+  SaveExamples(files, 2);
+  const std::size_t saved = files.Paths().size();
+  std::size_t once = 0;
+  for (int kill = 0; kill < 5; ++kill) {
+    CheckpointStore store(kExampleFolder, kExampleOptions, files);
+    EXPECT_EQ(StepOf(*store.Load().checkpoint), 2);
+    EXPECT_EQ(files.Paths().size(), saved + once);  // reading removes nothing
+    store.WriteAhead(ExampleCheckpoint(4).content.streams);
+    if (kill == 0) once = files.Paths().size() - saved;
+    EXPECT_GE(once, 4u);
+    EXPECT_EQ(files.Paths().size(), saved + once) << kill;
+  }
+  EXPECT_TRUE(VerifyCheckpoints(kExampleFolder, files).good());
+}
+
+// What belongs to a damaged checkpoint stays until a new one is there.
+TEST(CheckpointStoreTest, FilesOfADamagedCheckpointAreNoLeftovers) {
+  FaultFileSystem files;
+  SaveExamples(files, 3);
+  files.Content(NamesWith(files, "manifest-00000003").at(0)).pop_back();
+  const std::vector<std::string> paths = files.Paths();
+  CheckpointStore store(kExampleFolder, kExampleOptions, files);
+  EXPECT_EQ(StepOf(*store.Load().checkpoint), 2);
+  store.WriteAhead(ExampleCheckpoint(4).content.streams);
+  for (const std::string& path : paths) EXPECT_EQ(NamesWith(files, path).size(), 1u) << path;
+}
+
 TEST(CheckpointStoreTest, AStoredSegmentThatVanishedIsWrittenAgain) {
   FaultFileSystem files;
   CheckpointStore store(kExampleFolder, kExampleOptions, files);

@@ -35,8 +35,10 @@ Window<int> BilinearWindow(int in, int out, int index) {
   const double scale = static_cast<double>(in) / out;
   const double support = std::max(scale, 1.0);
   const double centre = (index + 0.5) * scale;
+  // NOLINTBEGIN(bugprone-incorrect-roundings): to the bit as the originals round
   const int first = std::max(0, static_cast<int>(centre - support + 0.5));
   const int end = std::min(in, static_cast<int>(centre + support + 0.5));
+  // NOLINTEND(bugprone-incorrect-roundings)
   std::vector<double> triangle;
   double sum = 0;
   for (int i = first; i < end; ++i) {

@@ -164,7 +164,7 @@ GpuReplaySpec SpecOf(std::size_t capacity, int stack_depth) {
   return spec;
 }
 
-void StartLearner(Learner& learner) {
+void InitializeOnline(Learner& learner) {
   RandomStream stream(1, "parameters");
   InitializeUniform(learner.layout(), stream, learner.State().online);
   learner.SetUpdated(0);
@@ -191,8 +191,8 @@ struct Pair {
                               .uniform_mix = spec.uniform_mix},
                 .largest_priority_decay = spec.largest_priority_decay},
                RandomStream(3, "draws")) {
-    StartLearner(cpu);
-    StartLearner(gpu);
+    InitializeOnline(cpu);
+    InitializeOnline(gpu);
   }
 
   void Add(std::uint64_t count) {

@@ -9,15 +9,15 @@ namespace {
 
 class DenseStepTest : public GpuTest {};
 
-struct Case {
+struct DenseCase {
   int batch, inputs, units;
   std::size_t offset;  // of the layer in the parameters
 };
 
 TEST_F(DenseStepTest, FormsTheGradientAndSteps) {
-  const Case cases[] = {{1, 1, 1, 0},     {7, 5, 3, 1},    {32, 100, 128, 4},
-                        {64, 31, 516, 0}, {33, 63, 20, 2}, {5, 300, 132, 12}};
-  for (const Case& c : cases) {
+  const DenseCase cases[] = {{1, 1, 1, 0},     {7, 5, 3, 1},    {32, 100, 128, 4},
+                             {64, 31, 516, 0}, {33, 63, 20, 2}, {5, 300, 132, 12}};
+  for (const DenseCase& c : cases) {
     SCOPED_TRACE(testing::Message() << c.batch << " " << c.inputs << " " << c.units);
     for (const bool adam : {true, false}) {
       const std::size_t size = std::size_t{1} * (c.inputs + 1) * c.units;

@@ -9,7 +9,7 @@
 namespace uper {
 namespace {
 
-struct Case {
+struct ProductCase {
   int rows, columns, length;
   Along a_along, b_along;
   bool vectors;
@@ -27,7 +27,7 @@ std::vector<int> JumpingOffsets(int count, int step) {
 }
 
 // Two products in one call, operands read through tables where `tables`, compared with plain loops.
-void Check(const Case& c, bool tables) {
+void Check(const ProductCase& c, bool tables) {
   SCOPED_TRACE(testing::Message() << c.rows << "x" << c.columns << "x" << c.length << " along "
                                   << int(c.a_along) << int(c.b_along) << " vectors " << c.vectors
                                   << " tile " << int(c.tile) << " splits " << c.splits << "/"
