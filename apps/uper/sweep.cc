@@ -160,6 +160,17 @@ int ExitCodeOf(const SweepState& state) {
   return all ? kExitDone : kExitInterruptedSaved;
 }
 
+int TrainRun(const SweepFolder& folder, const SweepRun& run, std::FILE* log, const StopFlag& stop) {
+  TrainOptions options{.folder = folder.run(run).path(),
+                       .command = TrainCommand(folder, run),
+                       .plots = false,
+                       .log = log};
+  for (const SweepSetting& setting : run.settings) {
+    options.assignments.push_back(setting.key + "=" + setting.text);
+  }
+  return Train(options, stop);
+}
+
 int RunHere(const SweepOptions& options, const SweepFolder& folder, const SweepPlan& plan,
             SweepState& state, const StopFlag& stop) {
   const int jobs = JobsOf(options, plan);
@@ -168,7 +179,7 @@ int RunHere(const SweepOptions& options, const SweepFolder& folder, const SweepP
   if (CpusOfWorkers(UsableCpus(), jobs, plan.MostThreads()).front().empty()) {
     fmt::print(stderr, "more threads than cores: the runs are not pinned to cores\n");
   }
-  const bool through = SweepRunner(folder, plan, state, jobs).Run(stop);
+  const bool through = SweepRunner(folder, plan, state, jobs, TrainRun).Run(stop);
   WriteSweepSummary(folder, plan, state);
   PrintResult(folder, plan, state, options.json);
   if (through) return ExitCodeOf(state);

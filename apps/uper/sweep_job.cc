@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "apps/uper/child_process.h"
-#include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
 #include "apps/uper/run_setup.h"
 
@@ -48,23 +47,17 @@ struct FileCloser {
 
 class ThreadJob final : public SweepJob {
  public:
-  ThreadJob(const SweepFolder& folder, const SweepRun& run, const std::vector<int>& cpus)
+  ThreadJob(const SweepFolder& folder, const SweepRun& run, const std::vector<int>& cpus,
+            const TrainHere& train)
       : log_(std::fopen(folder.log(run).c_str(), "a")) {
     if (!log_) {
       throw Error(ErrorKind::kResources,
                   "cannot write " + folder.log(run).string() + ": " + std::strerror(errno));
     }
     std::setvbuf(log_.get(), nullptr, _IOLBF, BUFSIZ);
-    TrainOptions options{.folder = folder.run(run).path(),
-                         .command = TrainCommand(folder, run),
-                         .plots = false,
-                         .log = log_.get()};
-    for (const SweepSetting& setting : run.settings) {
-      options.assignments.push_back(setting.key + "=" + setting.text);
-    }
-    thread_ = std::jthread([this, options, cpus] {
+    thread_ = std::jthread([this, folder, run, cpus, train] {
       RunOn(cpus);
-      exit_code_ = RunToEnd(options);
+      exit_code_ = RunToEnd([&] { return train(folder, run, log_.get(), stop_); });
       ended_.store(true, std::memory_order_release);
     });
   }
@@ -76,9 +69,9 @@ class ThreadJob final : public SweepJob {
 
  private:
   // As main() would.
-  int RunToEnd(const TrainOptions& options) {
+  int RunToEnd(const std::function<int()>& train) {
     try {
-      return Train(options, stop_);
+      return train();
     } catch (const Error& error) {
       return Report(error.what(), ExitCodeFor(error.kind()));
     } catch (const std::bad_alloc&) {
@@ -116,14 +109,14 @@ std::unique_ptr<SweepJob> StartProcessJob(const SweepFolder& folder, const Sweep
 }
 
 std::unique_ptr<SweepJob> StartThreadJob(const SweepFolder& folder, const SweepRun& run,
-                                         const std::vector<int>& cpus) {
-  return std::make_unique<ThreadJob>(folder, run, cpus);
+                                         const std::vector<int>& cpus, const TrainHere& train) {
+  return std::make_unique<ThreadJob>(folder, run, cpus, train);
 }
 
 std::unique_ptr<SweepJob> StartSweepJob(const SweepFolder& folder, const SweepRun& run,
-                                        const std::vector<int>& cpus) {
+                                        const std::vector<int>& cpus, const TrainHere& train) {
   const bool gpu = DeviceOf(run.config) == DeviceChoice::kCuda;
-  return gpu ? StartThreadJob(folder, run, cpus) : StartProcessJob(folder, run, cpus);
+  return gpu ? StartThreadJob(folder, run, cpus, train) : StartProcessJob(folder, run, cpus);
 }
 
 }  // namespace uper

@@ -13,70 +13,76 @@
 namespace uper {
 namespace {
 
-std::string PlanText(const std::string& first, const std::string& more) {
-  return first +
-         "agents = [\"dqn\"]\nenvironments = [\"minatar/breakout\"]\n[fixed]\n"
-         "evaluate_every_frames = 0\nreplay.minimum_transitions = 50\nthreads = 1\n"
-         "device = \"cpu\"\nnetwork.hidden_units = 8\n" +
-         more;
-}
-
 int WaitFor(SweepJob& job) {
   while (true) {
     if (const std::optional<int> code = job.ExitCodeIfEnded()) return *code;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-}
-
-std::string LogOf(const SweepFolder& folder, const SweepRun& run) {
-  std::ifstream file(folder.log(run));
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 class SweepThreadTest : public testing::Test {
  protected:
-  SweepThreadTest() : folder_(temporary_.path()) {
+  SweepThreadTest()
+      : folder_(temporary_.path()),
+        plan_(ParseSweepPlan("agents = [\"dqn\"]\nenvironments = [\"minatar/breakout\"]\n"
+                             "seeds = [1, 2]\n[fixed]\nthreads = 1\ndevice = \"cpu\"\n",
+                             "plan.toml")) {
     std::filesystem::create_directories(folder_.logs());
   }
-  SweepPlan Plan(const std::string& first, const std::string& more) {
-    return ParseSweepPlan(PlanText(first, more), "plan.toml");
+
+  std::unique_ptr<SweepJob> Start(std::size_t run, const TrainHere& train) {
+    return StartThreadJob(folder_, plan_.runs[run], {}, train);
+  }
+  std::string LogOf(std::size_t run) {
+    std::ifstream file(folder_.log(plan_.runs[run]));
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
 
   TemporaryFolder temporary_;
   SweepFolder folder_;
+  SweepPlan plan_;
 };
 
-TEST_F(SweepThreadTest, RunsSideBySideEndByThemselves) {
-  const SweepPlan plan = Plan("seeds = [1, 2]\n", "frames = 120\n");
-  ASSERT_EQ(plan.runs.size(), 2u);
-  const auto first = StartThreadJob(folder_, plan.runs[0], {});
-  const auto second = StartThreadJob(folder_, plan.runs[1], {});
+// Ends when it is told to, as training does.
+int UntilStopped(const SweepFolder&, const SweepRun&, std::FILE*, const StopFlag& stop) {
+  while (!stop) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return kExitInterruptedSaved;
+}
+
+TEST_F(SweepThreadTest, RunsSideBySideAndSaysWhatItDid) {
+  const auto train = [](const SweepFolder&, const SweepRun& run, std::FILE* log, const StopFlag&) {
+    std::fprintf(log, "seed %d\n", static_cast<int>(run.config.seed));
+    return kExitDone;
+  };
+  const auto first = Start(0, train);
+  const auto second = Start(1, train);
   EXPECT_EQ(WaitFor(*first), kExitDone);
   EXPECT_EQ(WaitFor(*second), kExitDone);
-  for (const SweepRun& run : plan.runs) {
-    EXPECT_EQ(folder_.run(run).FinishedFrames(), 120);
-    EXPECT_NE(LogOf(folder_, run).find("120 frames"), std::string::npos);
-  }
+  EXPECT_EQ(LogOf(0), "seed 1\n");
+  EXPECT_EQ(LogOf(1), "seed 2\n");
 }
 
 TEST_F(SweepThreadTest, OneIsStoppedAndTheOtherGoesOn) {
-  const SweepPlan plan = Plan("", "[grid]\nframes = [1_000_000, 120]\n");
-  const auto endless = StartThreadJob(folder_, plan.runs[0], {});
-  const auto other = StartThreadJob(folder_, plan.runs[1], {});
-  EXPECT_EQ(WaitFor(*other), kExitDone);
-  EXPECT_EQ(endless->ExitCodeIfEnded(), std::nullopt);
-  endless->Stop();
-  EXPECT_EQ(WaitFor(*endless), kExitInterruptedSaved);
-  EXPECT_NE(LogOf(folder_, plan.runs[0]).find("interrupted and saved"), std::string::npos);
+  const auto first = Start(0, UntilStopped);
+  const auto second = Start(1, UntilStopped);
+  first->Stop();
+  EXPECT_EQ(WaitFor(*first), kExitInterruptedSaved);
+  EXPECT_EQ(second->ExitCodeIfEnded(), std::nullopt);
+  second->Stop();
+  EXPECT_EQ(WaitFor(*second), kExitInterruptedSaved);
 }
 
-TEST_F(SweepThreadTest, AFailureIsToldInTheLog) {
-  const SweepPlan plan = Plan("", "frames = 120\n");
-  std::filesystem::create_directories(folder_.run(plan.runs[0]).path());
-  std::ofstream(folder_.run(plan.runs[0]).config()) << "no toml";
-  const auto job = StartThreadJob(folder_, plan.runs[0], {});
-  EXPECT_NE(WaitFor(*job), kExitDone);
-  EXPECT_EQ(LogOf(folder_, plan.runs[0]).rfind("uper: ", 0), 0u) << LogOf(folder_, plan.runs[0]);
+TEST_F(SweepThreadTest, AFailureIsItsOwnAndToldInTheLog) {
+  const auto failing = [](const SweepFolder&, const SweepRun&, std::FILE*, const StopFlag&) -> int {
+    throw Error(ErrorKind::kNumeric, "the loss is not finite");
+  };
+  const auto first = Start(0, failing);
+  const auto second = Start(1, UntilStopped);
+  EXPECT_EQ(WaitFor(*first), kExitNumeric);
+  EXPECT_EQ(LogOf(0), "uper: the loss is not finite\n");
+  EXPECT_EQ(second->ExitCodeIfEnded(), std::nullopt);
+  second->Stop();
+  WaitFor(*second);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "apps/uper/child_process.h"
 #include "apps/uper/exit_code.h"
@@ -88,8 +89,12 @@ std::vector<std::vector<int>> CpusOfWorkers(const std::vector<int>& usable, int 
 }
 
 SweepRunner::SweepRunner(const SweepFolder& folder, const SweepPlan& plan, SweepState& state,
-                         int jobs)
-    : folder_(folder), plan_(plan), state_(state), terminal_(isatty(STDERR_FILENO) != 0) {
+                         int jobs, TrainHere train)
+    : folder_(folder),
+      plan_(plan),
+      state_(state),
+      train_(std::move(train)),
+      terminal_(isatty(STDERR_FILENO) != 0) {
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     if (state[i].status != SweepStatus::kDone) waiting_.push_back(i);
   }
@@ -141,7 +146,7 @@ bool SweepRunner::StartNext(Worker& worker) {
   ++progress.sessions;
   SaveSweepState(folder_, plan_, state_);
   worker.start = Clock::now();
-  worker.job = StartSweepJob(folder_, run, worker.cpus);
+  worker.job = StartSweepJob(folder_, run, worker.cpus, train_);
   Line(fmt::format("start {}{}", run.name, CpuText(worker.cpus)));
   return true;
 }

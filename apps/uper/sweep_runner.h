@@ -23,7 +23,8 @@ std::vector<std::vector<int>> CpusOfWorkers(const std::vector<int>& usable, int 
 class SweepRunner {
  public:
   // The folder exists and is locked by the caller.
-  SweepRunner(const SweepFolder& folder, const SweepPlan& plan, SweepState& state, int jobs);
+  SweepRunner(const SweepFolder& folder, const SweepPlan& plan, SweepState& state, int jobs,
+              TrainHere train);
 
   // Until every run has ended once. False when `stop` ended it before: the runs under way were
   // told, have saved and ended. Throws Error(kResources) when the GPU was lost.
@@ -53,6 +54,7 @@ class SweepRunner {
   const SweepFolder& folder_;
   const SweepPlan& plan_;
   SweepState& state_;
+  const TrainHere train_;
   std::vector<std::size_t> waiting_;  // numbers of runs, next one first
   std::vector<Worker> workers_;
   const bool terminal_;
