@@ -147,6 +147,12 @@ struct Difference {
   bool beyond_greedy = true;  // it depends on the target's actions
 };
 
+double Largest(std::span<const double> values) {
+  double largest = 0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
 // |x - y| / |y|, as vectors.
 double NormError(std::span<const float> x, std::span<const float> y) {
   double difference = 0;
@@ -183,12 +189,13 @@ std::vector<Difference> CompareUpdate(CpuLearner& cpu, CudaLearner& gpu, const D
     }
     const bool of_target = field == 3 || field == 4 || field == 6;
     double error = RelativeError(one, expected_one);
-    if (field == 0) {  // a mean may cancel: relative to what it is the mean of
+    if (field == 0) {  // a mean may cancel: relative to its terms, or to the largest of the batch
+      const double largest = Largest(expected_one);
       error = 0;
       for (std::size_t i = 0; i < one.size(); ++i) {
-        const double size = std::abs(expected_one[i]) + std::sqrt(expected.uncertainty[i].total);
+        const double terms = std::abs(expected_one[i]) + std::sqrt(expected.uncertainty[i].total);
         if (one[i] != expected_one[i]) {
-          error = std::max(error, std::abs(one[i] - expected_one[i]) / size);
+          error = std::max(error, std::abs(one[i] - expected_one[i]) / std::max(largest, terms));
         }
       }
     }

@@ -117,7 +117,9 @@ class WholeLoader {
     if (kTables) {
       const int* table = table_ + min(begin, end - kLength);
 #pragma unroll
-      for (int i = 0; i < kTaps; ++i) taps_[i] = __ldg(table + Plan::StepOf(i));
+      for (int i = 0; i < kTaps; ++i) {
+        if (Plan::IsThere(i)) taps_[i] = __ldg(table + Plan::StepOf(i));
+      }
     } else {
       taps_[0] = begin * stride_;
     }
