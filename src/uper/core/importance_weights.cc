@@ -39,8 +39,8 @@ void ImportanceWeights(std::span<const double> probabilities, double size,
   for (std::size_t i = 0; i < probabilities.size(); ++i) {
     UPER_CHECK(probabilities[i] > 0 && probabilities[i] <= kLargestProbability,
                "probabilities are in (0, 1]");
-    weights[i] = RelativeWeight(probabilities[i], unit, importance_exponent,
-                                LargestWeight(normalization));
+    weights[i] =
+        RelativeWeight(probabilities[i], unit, importance_exponent, LargestWeight(normalization));
   }
 }
 
