@@ -130,7 +130,7 @@ def noise_table(runs):
                 continue
             last = [recent_return(metrics, math.inf) for metrics in seeds]
             noisy = environment.startswith("noisy-")
-            shares = [f"{np.mean([share(metrics, name) for metrics in seeds]):.3f}" if noisy else "-"
+            shares = [f"{np.nanmean([share(metrics, name) for metrics in seeds]):.3f}" if noisy else "-"
                       for name in ("noisy_draw_share", "noisy_stored_share")]
             print(f"| {environment} | `{agent}` | {text(last)} | {text([mean_return(m) for m in seeds])} | "
                   f"{shares[0]} | {shares[1]} |")

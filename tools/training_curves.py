@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""training_curves.py RUNS [--image FILE]: training returns of runs, a table and one panel a game.
+
+RUNS holds run folders. The table has the mean return of the episodes in the last MARK frames before each
+multiple of MARK that a run reached, the frames it made and the frames a second over all of it.
+"""
+
+import argparse
+import sys
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+from uper_plots import style  # noqa: E402
+from uper_plots.run import column, read_metrics, smoothed  # noqa: E402
+from uper_plots.style import plt  # noqa: E402
+
+SMOOTHED_ROWS = 9
+COLORS = ["#2ca02c", "#d62728", "#1f77b4", "#ff7f0e", "#9467bd"]
+
+
+def read_runs(folder):
+    """{environment: {(agent, seed): metrics}}"""
+    runs = defaultdict(dict)
+    for path in sorted(folder.glob("*/config.toml")):
+        config = tomllib.loads(path.read_text())
+        key = config["agent"]["name"], config["seed"]
+        runs[config["environment"]["name"]][key] = read_metrics(path.parent / "metrics.csv")
+    return runs
+
+
+def mean_before(metrics, frames, mark):
+    """Mean return of the episodes that ended in (frames - mark, frames]."""
+    rows = (metrics["frames"] > frames - mark) & (metrics["frames"] <= frames)
+    ended = np.diff(metrics["episodes"], prepend=0)[rows]
+    returns = metrics["train_return"][rows]
+    known = (ended > 0) & np.isfinite(returns)
+    return np.average(returns[known], weights=ended[known]) if known.any() else np.nan
+
+
+def print_table(runs, mark):
+    for environment, group in sorted(runs.items()):
+        last = max(metrics["frames"][-1] for metrics in group.values())
+        marks = [mark * i for i in range(1, int(last // mark) + 1)]
+        print("| game | agent | seed | " + " | ".join(f"{m / 1e6:g}M" for m in marks) + " | frames | a second |")
+        print("|---|---|---|" + "---|" * (len(marks) + 2))
+        for (agent, seed), metrics in sorted(group.items()):
+            values = [mean_before(metrics, m, mark) if metrics["frames"][-1] >= m else np.nan for m in marks]
+            cells = " | ".join("-" if np.isnan(value) else f"{value:.1f}" for value in values)
+            frames, seconds = metrics["frames"][-1], metrics["wall_seconds"][-1]
+            print(f"| {environment} | `{agent}` | {seed} | {cells} | {frames / 1e6:.2f}M | {frames / seconds:,.0f} |")
+        print()
+
+
+def draw(runs, path):
+    figure, panels = plt.subplots(1, len(runs), figsize=(4 * len(runs), 3), squeeze=False)
+    for axes, (environment, group) in zip(panels[0], sorted(runs.items())):
+        colors = dict(zip(sorted({agent for agent, _ in group}), COLORS))
+        for (agent, _), metrics in sorted(group.items()):
+            frames, values = column(metrics, "train_return")
+            axes.plot(frames / 1e6, smoothed(values, SMOOTHED_ROWS), color=colors[agent], label=agent)
+        axes.set(title=environment, xlabel="frames, millions")
+    panels[0][0].set_ylabel("training return")
+    panels[0][0].legend()
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", type=Path)
+    parser.add_argument("--mark", type=float, default=1e6, help="frames (default 1e6)")
+    parser.add_argument("--image", type=Path)
+    arguments = parser.parse_args()
+    runs = read_runs(arguments.runs)
+    if not runs:
+        sys.exit(f"{arguments.runs}: no run folders")
+    print_table(runs, arguments.mark)
+    if arguments.image:
+        style.use_style()
+        draw(runs, arguments.image)
+
+
+if __name__ == "__main__":
+    main()
