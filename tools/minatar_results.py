@@ -167,8 +167,9 @@ def draw_published(runs, published, path):
                       color=color if agent == "qr-dqn" else "#1f77b4")
         axes.set(title=game, xlabel="frames")
     panels[0][0].set_ylabel("return, last 100 episodes")
-    panels[0][0].legend()
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0.08, 1, 1))
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=len(labels))
     figure.savefig(path)
 
 
