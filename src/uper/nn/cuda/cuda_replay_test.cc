@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <ostream>
 
 #include "uper/base/random.h"
 #include "uper/nn/cpu/cpu_learner.h"
@@ -241,6 +242,9 @@ struct Shape {
   std::size_t capacity;
   int stack_depth;
 };
+void PrintTo(const Shape& shape, std::ostream* out) {
+  *out << "capacity " << shape.capacity << ", stack " << shape.stack_depth;
+}
 
 class CudaReplayShapes : public CudaReplayTest, public testing::WithParamInterface<Shape> {};
 
