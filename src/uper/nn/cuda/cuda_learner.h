@@ -109,6 +109,7 @@ class CudaLearner final : public GpuLearner {
   void LaunchUpdate();
 
   ParameterSet& current() { return sets_[current_]; }
+  std::size_t observation_bytes() const { return batch_layout_.observation_bytes / spec_.batch; }
   Torso::Pass PassOf(Slot slot, ParameterSet& set);
   // Whose values choose the target's actions.
   Slot ChoosingSlot() const { return spec_.loss.double_q ? kNext : kTarget; }

@@ -1,0 +1,231 @@
+#include <vector>
+
+#include "uper/nn/cuda/cuda_learner.h"
+#include "uper/nn/cuda/dense_step.h"
+#include "uper/nn/cuda/observation_kernels.h"
+
+// What the graph of an update consists of.
+
+namespace uper {
+
+Torso::Pass CudaLearner::PassOf(Slot slot, ParameterSet& set) {
+  const std::size_t s_t = std::size_t{1} * spec_.batch * spec_.network.observation_size();
+  return {.parameters = slot == kTarget ? target_.data() : set.online.data(),
+          .observations = observations_.data() + (slot == kOnline ? 0 : s_t),
+          .pixels = batch_.data() + (slot == kOnline ? 0 : batch_layout_.observation_bytes),
+          .activations = &activations_[slot]};
+}
+
+void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSource* source) {
+  ahead_fork_.Order(main_, ahead_);
+  LaunchBeginStep(rules_, step_.data(), ahead_);
+  EnqueueForward(from);
+  CheckCuda(cudaEventRecord(begin_done_, ahead_), "cudaEventRecord");
+  EnqueueSelections(from);
+  const SampleCall samples = Samples(from);
+  LaunchSamples(samples, main_, Follow::kOverlap);
+  ahead_fork_.Order(main_, ahead_);
+  EnqueueHeadStep(StepKind::kAhead, from, to, ahead_);
+  fork_.Order(main_, third_);
+  EnqueueStatistics(samples, source);
+  EnqueueBackward(from, to);
+  EnqueueNormAndOptimizer(from, to);
+}
+
+void CudaLearner::EnqueueForward(ParameterSet& from) {
+  if (torso_.reads_pixels()) {  // only the backward pass needs them: s_tm1
+    LaunchConvertObservations(spec_.network.input, batch_.data(), spec_.batch, observations_.data(),
+                              ahead_);
+  } else {
+    LaunchConvertObservations(spec_.network.input, batch_.data(), 2 * spec_.batch,
+                              observations_.data(), main_);
+  }
+  std::vector<Torso::Pass> passes;
+  for (int slot = 0; slot < static_cast<int>(activations_.size()); ++slot) {
+    passes.push_back(PassOf(static_cast<Slot>(slot), from));
+  }
+  torso_.Forward(passes, spec_.batch, main_);
+}
+
+HeadMeans CudaLearner::MeansOf(const float* hidden, CudaHeadTables& tables, int batch) {
+  return {.batch = batch,
+          .members = head_.members,
+          .hidden = head_.hidden,
+          .actions = head_.actions,
+          .units = hidden,
+          .unit_stride = head_.hidden_total(),
+          .member_step = head_.separate_hidden ? head_.hidden : 0,
+          .weights = tables.member_weights.data(),
+          .bias = tables.member_bias.data(),
+          .values = member_values_.data()};
+}
+
+// target_actions_ of s_t: from the means that are in member_values_, or from the outputs of all
+// actions.
+void CudaLearner::EnqueueTargetActions(ParameterSet& from) {
+  const bool ensemble = spec_.loss.target_action == TargetAction::kEnsemble;
+  if (spec_.loss.head == HeadKind::kCategorical) {
+    const Slot slot = ChoosingSlot();
+    const float* parameters = PassOf(slot, from).parameters;
+    LaunchSelect(head_, spec_.batch,
+                 {.w = parameters + head_w_,
+                  .hidden = activations_[slot].hidden(),
+                  .parts = all_parts_.data()},
+                 main_);
+    LaunchAtomValues(head_,
+                     {.batch = spec_.batch,
+                      .parts = all_parts_.data(),
+                      .bias = parameters + head_b_,
+                      .low = spec_.loss.support.low,
+                      .spacing = spec_.loss.support.spacing(),
+                      .values = member_values_.data()},
+                     main_);
+  } else if (!ensemble) {
+    return;  // the means' kernel has chosen
+  }
+  LaunchChoose(head_, spec_.batch, ensemble, member_values_.data(), target_actions_.data(), main_);
+}
+
+// The outputs of the taken actions beside the means that choose the target's actions, and then
+// theirs.
+void CudaLearner::EnqueueSelections(ParameterSet& from) {
+  HeadForward first{.list = {{.w = from.online.data() + head_w_,
+                              .hidden = activations_[kOnline].hidden(),
+                              .actions = Staged<int>(batch_layout_.a_tm1),
+                              .sample_stride = 1,
+                              .actions_ready = true,
+                              .parts = online_parts_.data()}},
+                    .selections = 1};
+  if (spec_.loss.head != HeadKind::kCategorical) {
+    const Slot slot = ChoosingSlot();
+    first.means = MeansOf(activations_[slot].hidden(), slot == kNext ? from.tables : target_tables_,
+                          spec_.batch);
+    if (spec_.loss.target_action != TargetAction::kEnsemble) {
+      first.means.chosen = target_actions_.data();
+    }
+  }
+  LaunchHeadForward(head_, spec_.batch, first, main_, Follow::kOverlap);
+  EnqueueTargetActions(from);
+  LaunchSelect(head_, spec_.batch,
+               {.w = target_.data() + head_w_,
+                .hidden = activations_[kTarget].hidden(),
+                .actions = target_actions_.data(),
+                .sample_stride = head_.members,
+                .member_stride = 1,
+                .parts = target_parts_.data()},
+               main_, Follow::kOverlap);
+}
+
+SampleCall CudaLearner::Samples(ParameterSet& from) {
+  return {.loss = spec_.loss,
+          .shape = head_,
+          .batch = spec_.batch,
+          .online_parts = online_parts_.data(),
+          .target_parts = target_parts_.data(),
+          .online_bias = from.online.data() + head_b_,
+          .target_bias = target_.data() + head_b_,
+          .actions = Staged<int>(batch_layout_.a_tm1),
+          .target_actions = target_actions_.data(),
+          .r_t = Staged<float>(batch_layout_.r_t),
+          .discount_t = Staged<float>(batch_layout_.discount_t),
+          .weights = Staged<float>(batch_layout_.weights),
+          .masks = Staged<std::uint64_t>(batch_layout_.masks),
+          .online = online_outputs_.data(),
+          .target = target_outputs_.data(),
+          .d_out = d_outputs_.data(),
+          .members = members_.data()};
+}
+
+HeadGradient CudaLearner::HeadGradientOf() const {
+  return {.batch = spec_.batch,
+          .actions = Staged<int>(batch_layout_.a_tm1),
+          .masks = Staged<std::uint64_t>(batch_layout_.masks),
+          .hidden = activations_[kOnline].hidden(),
+          .d_out = d_outputs_.data()};
+}
+
+// On the third stream, beside the backward pass: first what the norm waits for.
+void CudaLearner::EnqueueStatistics(const SampleCall& samples, BatchSource* source) {
+  const HeadGradient gradient = HeadGradientOf();
+  double* squares = squares_.data() + torso_.SquareCount();  // behind those of the torso
+  LaunchHeadSquares(head_, gradient, squares, third_);
+  LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, squares + HeadSquareCount(head_),
+                     third_);
+  CheckCuda(cudaEventRecord(squares_done_, third_), "cudaEventRecord");
+  LaunchStatistics({.samples = samples,
+                    .quantiles = quantiles_.data(),
+                    .td_error = td_errors_.data(),
+                    .uncertainty = uncertainty_.data()},
+                   third_);
+  if (source != nullptr) {
+    source->EnqueueFindings({.weights = Staged<float>(batch_layout_.weights),
+                             .td_error = td_errors_.data(),
+                             .uncertainty = uncertainty_.data()},
+                            third_);
+  }
+  CheckCuda(cudaEventRecord(third_done_, third_), "cudaEventRecord");
+}
+
+void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
+  const HeadGradient gradient = HeadGradientOf();
+  LaunchBackwardHidden(head_, gradient, from.online.data() + head_w_, hidden_parts_.data(), main_,
+                       Follow::kOverlap);
+  LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_,
+                  Follow::kOverlap);
+  // The hidden layer's gradient is there long before that of the convolutions.
+  const auto step_hidden = [&](const float* inputs) {
+    fourth_fork_.Order(main_, fourth_);
+    CheckCuda(cudaStreamWaitEvent(fourth_, begin_done_), "cudaStreamWaitEvent");
+    const int count = DenseStepBlocks(torso_.hidden_inputs(), head_.hidden_total());
+    LaunchDenseStep({.rules = rules_,
+                     .batch = spec_.batch,
+                     .inputs = torso_.hidden_inputs(),
+                     .units = head_.hidden_total(),
+                     .x = inputs,
+                     .d_output = torso_.d_hidden(),
+                     .gradient = gradient_.data() + hidden_w_,
+                     .parameters = {from.block(hidden_w_), to.block(hidden_w_)},
+                     .state = step_.data(),
+                     .squares = squares_.data() + squares_.size() - count},
+                    fourth_);
+  };
+  torso_.Backward(PassOf(kOnline, from), gradient_.data(), squares_.data(),
+                  {.main = main_,
+                   .side = side_,
+                   .fork = fork_,
+                   .join = join_,
+                   .observations_ready = begin_done_,
+                   .hidden_weights = step_hidden});
+  fourth_done_.Order(fourth_, main_);
+  CheckCuda(cudaStreamWaitEvent(main_, squares_done_), "cudaStreamWaitEvent");
+}
+
+void CudaLearner::EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to,
+                                  cudaStream_t stream) {
+  LaunchHeadOptimizer(rules_, kind, head_, HeadGradientOf(),
+                      {from.block(head_w_), to.block(head_w_)}, step_.data(), to.tables.pointers(),
+                      stream);
+}
+
+void CudaLearner::EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to) {
+  LaunchFinishStep({.rules = rules_,
+                    .squares = squares_.data(),
+                    .square_count = static_cast<int>(squares_.size()),
+                    .members = members_.data(),
+                    .member_count = static_cast<int>(members_.size()),
+                    .state = step_.data(),
+                    .report = host_step_.data(),
+                    .gradient = gradient_.data(),
+                    .parameters = {from.block(0), to.block(0)},
+                    .plain = {0, hidden_w_},
+                    .ahead = {hidden_w_, head_w_},
+                    .shape = head_,
+                    .bias = head_b_,
+                    .tables = to.tables.pointers()},
+                   main_);
+  ahead_done_.Order(ahead_, main_);
+  EnqueueHeadStep(StepKind::kAgain, from, to, main_);
+  CheckCuda(cudaStreamWaitEvent(main_, third_done_), "cudaStreamWaitEvent");
+}
+
+}  // namespace uper
