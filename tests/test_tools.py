@@ -43,3 +43,13 @@ def test_the_published_table_tells_step_sizes_apart(tmp_path):
     table = run_tool("minatar_results.py", tmp_path)
     assert "| `dqn` | breakout | 1,000,000 | 7.00 | 7.0 | 9.1 | 0.77 |" in table
     assert "| `dqn, chosen step size` | breakout | 1,000,000 | 9.00 | 9.0 | 9.1 | 0.99 |" in table
+
+
+def test_training_curves_average_the_episodes_before_a_mark(tmp_path):
+    write_run(tmp_path / "run-1", 1, [])
+    rows = ["500,1,2.0,0.25", "1000,4,6.0,0.5", "1500,4,,0.75", "2000,6,9.0,1.0"]  # 1 + 3, then 0 + 2 episodes
+    (tmp_path / "run-1" / "metrics.csv").write_text(
+        "\n".join(["frames,episodes,train_return,wall_seconds", *rows]) + "\n")
+    table = run_tool("training_curves.py", tmp_path, "--mark", 1000, "--image", tmp_path / "curves.png")
+    assert "| minatar/breakout | `dqn` | 1 | 5.0 | 9.0 | 0.00M | 2,000 |" in table
+    assert (tmp_path / "curves.png").stat().st_size > 1000

@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 from uper_plots import style  # noqa: E402
 from uper_plots.run import column, read_metrics  # noqa: E402
-from uper_plots.style import plt  # noqa: E402
 
 POINTS = 50
 COLORS = ["#1f77b4", "#d62728"]
@@ -73,17 +72,14 @@ def compare(groups, key):
 
 
 def draw(groups, key, path):
-    figure, panels = plt.subplots(1, len(groups), figsize=(3.4 * len(groups), 2.8), squeeze=False)
-    for axes, ((agent, environment), modes) in zip(panels[0], sorted(groups.items())):
+    figure, panels = style.row_of_panels(len(groups), width=3.6)
+    for axes, ((agent, environment), modes) in zip(panels, sorted(groups.items())):
         for color, (value, curves) in zip(COLORS, sorted(modes.items())):
             grid, values = on_grid(curves, min(frames[-1] for frames, _ in curves))
             axes.plot(grid, values.T, color=color, alpha=0.25, linewidth=0.7)
             axes.plot(grid, values.mean(axis=0), color=color, label=f"{key} = {value}")
         axes.set(title=f"{agent}, {environment}", xlabel="frames")
-    panels[0][0].set_ylabel("training return")
-    panels[0][0].legend()
-    figure.tight_layout()
-    figure.savefig(path)
+    style.save_row(figure, panels, "training return", path)
 
 
 def main():

@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 from uper_plots import style  # noqa: E402
 from uper_plots.run import read_metrics  # noqa: E402
-from uper_plots.style import plt  # noqa: E402
 
 LAST_EPISODES = 100
 MARKS = [250_000, 500_000, 1_000_000]
@@ -153,8 +152,8 @@ def draw_seeds(axes, seeds, color, label):
 
 def draw_published(runs, published, path):
     environments = sorted({environment for agent, environment in runs if agent in PUBLISHED})
-    figure, panels = plt.subplots(1, len(environments), figsize=(3.2 * len(environments), 2.8), squeeze=False)
-    for axes, environment in zip(panels[0], environments):
+    figure, panels = style.row_of_panels(len(environments))
+    for axes, environment in zip(panels, environments):
         game = environment.split("/")[1]
         for agent, color in zip(PUBLISHED, ("#9ecae1", "#1f77b4", "#ff7f0e")):
             if (agent, environment) in runs:
@@ -166,25 +165,18 @@ def draw_published(runs, published, path):
             axes.plot(marks, [reference[frames] for frames in marks], "o", markersize=4, label=f"{agent}, published",
                       color=color if agent == "qr-dqn" else "#1f77b4")
         axes.set(title=game, xlabel="frames")
-    panels[0][0].set_ylabel("return, last 100 episodes")
-    figure.tight_layout(rect=(0, 0.08, 1, 1))
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=len(labels))
-    figure.savefig(path)
+    style.save_row(figure, panels, "return, last 100 episodes", path)
 
 
 def draw_noise(runs, path):
     environments = sorted({environment for agent, environment in runs if agent in PRIORITIES})
-    figure, panels = plt.subplots(1, len(environments), figsize=(3.2 * len(environments), 2.8), squeeze=False)
-    for axes, environment in zip(panels[0], environments):
+    figure, panels = style.row_of_panels(len(environments))
+    for axes, environment in zip(panels, environments):
         for agent, scheme in PRIORITIES.items():
             if (agent, environment) in runs:
                 draw_seeds(axes, runs[agent, environment], style.color(scheme), agent)
         axes.set(title=environment, xlabel="frames")
-    panels[0][0].set_ylabel("return, last 100 episodes")
-    panels[0][0].legend()
-    figure.tight_layout()
-    figure.savefig(path)
+    style.save_row(figure, panels, "return, last 100 episodes", path)
 
 
 def main():

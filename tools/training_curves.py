@@ -15,12 +15,10 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
-from uper_plots import style  # noqa: E402
+from uper_plots import scores, style  # noqa: E402
 from uper_plots.run import column, read_metrics, smoothed  # noqa: E402
-from uper_plots.style import plt  # noqa: E402
 
 SMOOTHED_ROWS = 9
-COLORS = ["#2ca02c", "#d62728", "#1f77b4", "#ff7f0e", "#9467bd"]
 
 
 def read_runs(folder):
@@ -57,17 +55,13 @@ def print_table(runs, mark):
 
 
 def draw(runs, path):
-    figure, panels = plt.subplots(1, len(runs), figsize=(4 * len(runs), 3), squeeze=False)
-    for axes, (environment, group) in zip(panels[0], sorted(runs.items())):
-        colors = dict(zip(sorted({agent for agent, _ in group}), COLORS))
+    figure, panels = style.row_of_panels(len(runs), width=4)
+    for axes, (environment, group) in zip(panels, sorted(runs.items())):
         for (agent, _), metrics in sorted(group.items()):
             frames, values = column(metrics, "train_return")
-            axes.plot(frames / 1e6, smoothed(values, SMOOTHED_ROWS), color=colors[agent], label=agent)
+            axes.plot(frames / 1e6, smoothed(values, SMOOTHED_ROWS), color=scores.color(agent), label=agent)
         axes.set(title=environment, xlabel="frames, millions")
-    panels[0][0].set_ylabel("training return")
-    panels[0][0].legend()
-    figure.tight_layout()
-    figure.savefig(path)
+    style.save_row(figure, panels, "training return", path)
 
 
 def main():

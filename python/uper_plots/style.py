@@ -94,3 +94,18 @@ def save(figure, folder):
         figure.savefig(temporary, bbox_inches="tight", metadata=metadata)
         os.replace(temporary, Path(folder) / f"figure.{suffix}")
     plt.close(figure)
+
+
+def row_of_panels(count, width=3.2):
+    """(figure, list of axes) side by side."""
+    figure, panels = plt.subplots(1, count, figsize=(width * count, 2.8), squeeze=False)
+    return figure, list(panels[0])
+
+
+def save_row(figure, panels, ylabel, path):
+    """The first panel's legend goes below all of them."""
+    panels[0].set_ylabel(ylabel)
+    figure.tight_layout(rect=(0, 0.08, 1, 1))
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=len(labels))
+    figure.savefig(path)
