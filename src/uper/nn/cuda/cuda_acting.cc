@@ -114,7 +114,7 @@ void CudaLearner::EnqueueActionValues(ParameterSet& set, int count) {
   const HeadSelection all{.w = set.online.data() + head_w_,
                           .hidden = acting_activations_.hidden(),
                           .parts = all_parts_.data()};
-  LaunchSelect(head_, count, all, main_);
+  LaunchSelect(head_, count, {&all, 1}, main_);
   LaunchAtomValues(head_,
                    {.batch = count,
                     .parts = all_parts_.data(),

@@ -1,3 +1,4 @@
+#include <array>
 #include <vector>
 
 #include "uper/nn/cuda/cuda_learner.h"
@@ -67,11 +68,10 @@ void CudaLearner::EnqueueTargetActions(ParameterSet& from) {
   if (spec_.loss.head == HeadKind::kCategorical) {
     const Slot slot = ChoosingSlot();
     const float* parameters = PassOf(slot, from).parameters;
-    LaunchSelect(head_, spec_.batch,
-                 {.w = parameters + head_w_,
-                  .hidden = activations_[slot].hidden(),
-                  .parts = all_parts_.data()},
-                 main_);
+    const HeadSelection all{.w = parameters + head_w_,
+                            .hidden = activations_[slot].hidden(),
+                            .parts = all_parts_.data()};
+    LaunchSelect(head_, spec_.batch, {&all, 1}, main_);
     LaunchAtomValues(head_,
                      {.batch = spec_.batch,
                       .parts = all_parts_.data(),
@@ -86,34 +86,31 @@ void CudaLearner::EnqueueTargetActions(ParameterSet& from) {
   LaunchChoose(head_, spec_.batch, ensemble, member_values_.data(), target_actions_.data(), main_);
 }
 
-// The outputs of the taken actions beside the means that choose the target's actions, and then
-// theirs.
+// The target's actions, then the outputs of the taken actions and of those.
 void CudaLearner::EnqueueSelections(ParameterSet& from) {
-  HeadForward first{.list = {{.w = from.online.data() + head_w_,
-                              .hidden = activations_[kOnline].hidden(),
-                              .actions = Staged<int>(batch_layout_.a_tm1),
-                              .sample_stride = 1,
-                              .actions_ready = true,
-                              .parts = online_parts_.data()}},
-                    .selections = 1};
   if (spec_.loss.head != HeadKind::kCategorical) {
     const Slot slot = ChoosingSlot();
-    first.means = MeansOf(activations_[slot].hidden(), slot == kNext ? from.tables : target_tables_,
-                          spec_.batch);
+    HeadMeans means = MeansOf(activations_[slot].hidden(),
+                              slot == kNext ? from.tables : target_tables_, spec_.batch);
     if (spec_.loss.target_action != TargetAction::kEnsemble) {
-      first.means.chosen = target_actions_.data();
+      means.chosen = target_actions_.data();
     }
+    LaunchMeans(means, main_, Follow::kOverlap);
   }
-  LaunchHeadForward(head_, spec_.batch, first, main_, Follow::kOverlap);
   EnqueueTargetActions(from);
-  LaunchSelect(head_, spec_.batch,
-               {.w = target_.data() + head_w_,
-                .hidden = activations_[kTarget].hidden(),
-                .actions = target_actions_.data(),
-                .sample_stride = head_.members,
-                .member_stride = 1,
-                .parts = target_parts_.data()},
-               main_, Follow::kOverlap);
+  const std::array selections{HeadSelection{.w = from.online.data() + head_w_,
+                                            .hidden = activations_[kOnline].hidden(),
+                                            .actions = Staged<int>(batch_layout_.a_tm1),
+                                            .sample_stride = 1,
+                                            .actions_ready = true,
+                                            .parts = online_parts_.data()},
+                              HeadSelection{.w = target_.data() + head_w_,
+                                            .hidden = activations_[kTarget].hidden(),
+                                            .actions = target_actions_.data(),
+                                            .sample_stride = head_.members,
+                                            .member_stride = 1,
+                                            .parts = target_parts_.data()}};
+  LaunchSelect(head_, spec_.batch, selections, main_, Follow::kOverlap);
 }
 
 SampleCall CudaLearner::Samples(ParameterSet& from) {

@@ -73,7 +73,8 @@ __device__ void LoadSamples(const DenseStep& call, int first_sample, int first_r
 // Grid: groups of rows, groups of columns.
 template <bool kAdam, bool kVectors>
 __global__ void __launch_bounds__(kThreads, 2)
-    DenseStepKernel(const __grid_constant__ DenseStep call) {
+    DenseStepKernel(const __grid_constant__ DenseStep call,
+                    const __grid_constant__ StepRules rules) {
   __shared__ __align__(16) Shared shared;
   __shared__ double scratch[kWarpSize];
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -113,14 +114,14 @@ __global__ void __launch_bounds__(kThreads, 2)
       }
     }
   }
-  const StepConstants c = StepConstantsOf(call.rules, StepKind::kAhead, *call.state);
+  const StepScales scales = StepScalesOf(StepKind::kAhead, *call.state);
   double squares = 0;
 #pragma unroll
   for (int i = 0; i < kTile; ++i) {
 #pragma unroll
     for (int j = 0; j < kTile; ++j) {
       if (j < left(i)) squares += static_cast<double>(g[i][j]) * static_cast<double>(g[i][j]);
-      Step<kAdam>(c, g[i][j], p[i][j], m[i][j], v[i][j]);
+      Step<kAdam>(rules, scales, g[i][j], p[i][j], m[i][j], v[i][j]);
     }
     Store<kVectors>(g[i], left(i), call.gradient + at(i));
     Store<kVectors>(p[i], left(i), call.parameters.to.p + at(i));
@@ -157,8 +158,8 @@ void LaunchDenseStep(const DenseStep& call, cudaStream_t stream) {
       call.rules.adam ? (vectors ? DenseStepKernel<true, true> : DenseStepKernel<true, false>)
                       : (vectors ? DenseStepKernel<false, true> : DenseStepKernel<false, false>);
   LaunchKernel("step on a dense layer", kernel,
-               {.grid = GridOf(call.inputs, call.units), .block = kThreads, .stream = stream},
-               call);
+               {.grid = GridOf(call.inputs, call.units), .block = kThreads, .stream = stream}, call,
+               StepRules(call.rules));
 }
 
 }  // namespace uper

@@ -36,45 +36,57 @@ constexpr int kBlockUnits = kWarps * kFetch;  // hidden units of one block of Ba
 
 // Grid: action x member, groups of hidden units. A warp takes kFetch of them, its lanes go along
 // the outputs.
-__global__ void __launch_bounds__(kThreads, 2)
+template <int kLane, bool kWhole>
+__global__ void __launch_bounds__(kThreads, 3)
     BackwardHiddenKernel(HeadShape s, const __grid_constant__ HeadGradient gradient, const float* w,
                          float* parts) {
   extern __shared__ __align__(16) int list[];
   __shared__ int count;
+  __shared__ float d_tile[kSamples][kTileOutputs];  // 0 where there is no output
   const int action = static_cast<int>(blockIdx.x) / s.members;
   const int member = static_cast<int>(blockIdx.x) % s.members;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int unit = static_cast<int>(blockIdx.y) * kBlockUnits + warp * kFetch;
-  const float* rows =
-      w + BlockAt(s, action, member) + static_cast<std::ptrdiff_t>(unit) * s.outputs;
+  const float* rows = w + BlockAt(s, action, member) +
+                      static_cast<std::ptrdiff_t>(min(unit, s.hidden - 1)) * s.outputs;
   const int samples = ListSamples(gradient.batch, list, &count, [&](int b) {
     return __ldg(gradient.actions + b) == action && Learns(gradient.masks, b, member);
   });
   bool awaited = false;
   for (int first = 0; first < samples; first += kSamples) {
+    const int here = min(kSamples, samples - first);
     float sums[kFetch][kSamples] = {};
-    for (int tile = lane; tile - lane < s.outputs; tile += kTileOutputs) {
-      float weights[kFetch][kLaneOutputs];
-      FetchRows(rows, s.outputs, s.hidden - unit, tile, s.outputs, weights);
+    for (int tile = 0; tile < s.outputs; tile += kTileOutputs) {
+      const LaneOutputs<kLane, kWhole> outputs(lane, s.outputs - tile);
+      float weights[kFetch][kLane];
+      FetchRows(rows + tile + outputs.first, s.outputs, s.hidden - unit, outputs, weights);
       if (!awaited) AwaitPredecessor();  // the weights were there before
       awaited = true;
+      __syncthreads();
+      for (int i = warp; i < here; i += kWarps) {
+        const float* d_out = gradient.d_out + tile + outputs.first +
+                             (list[first + i] * s.members + member) * s.outputs;
+#pragma unroll
+        for (int j = 0; j < kLane; ++j) {
+          d_tile[i][lane + j * kWarpSize] =
+              outputs.IsThere(j) ? __ldg(d_out + outputs.At(j)) : 0.0F;
+        }
+      }
+      __syncthreads();
 #pragma unroll
       for (int i = 0; i < kSamples; ++i) {
-        if (first + i >= samples) break;
-        const float* d_out =
-            gradient.d_out +
-            (static_cast<std::ptrdiff_t>(list[first + i]) * s.members + member) * s.outputs;
+        if (i >= here) break;
 #pragma unroll
-        for (int j = 0; j < kLaneOutputs; ++j) {
-          const int output = tile + j * kWarpSize;
-          const float d = output < s.outputs ? __ldg(d_out + output) : 0.0F;
+        for (int j = 0; j < kLane; ++j) {
+          const float d = d_tile[i][lane + j * kWarpSize];
 #pragma unroll
           for (int row = 0; row < kFetch; ++row) {
             sums[row][i] = fmaf(weights[row][j], d, sums[row][i]);
           }
         }
       }
+      if (kWhole) break;
     }
 #pragma unroll
     for (int row = 0; row < kFetch; ++row) {
@@ -87,6 +99,11 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
   if (!awaited) AwaitPredecessor();
 }
+static_assert(kSamples <= kWarps, "a warp brings a sample");
+template <int kLane, bool kWhole>
+struct BackwardHiddenKernels {
+  static auto Get() { return BackwardHiddenKernel<kLane, kWhole>; }
+};
 
 __global__ void SumHiddenKernel(HeadShape s, const __grid_constant__ HeadGradient gradient,
                                 const float* parts, float* d_hidden) {
@@ -214,7 +231,7 @@ void LaunchBackwardHidden(const HeadShape& shape, const HeadGradient& gradient, 
                           float* parts, cudaStream_t stream, Follow follow) {
   const std::size_t bytes = sizeof(int) * gradient.batch;
   const dim3 grid(shape.actions * shape.members, Pieces(shape.hidden, kBlockUnits));
-  LaunchKernel("gradient of the hidden layer", BackwardHiddenKernel,
+  LaunchKernel("gradient of the hidden layer", KernelFor<BackwardHiddenKernels>(shape.outputs),
                {grid, kThreads, bytes, stream, follow}, shape, gradient, w, parts);
 }
 

@@ -1,3 +1,5 @@
+#include <cuda_pipeline_primitives.h>
+
 #include <algorithm>
 
 #include "uper/base/check.h"
@@ -18,47 +20,77 @@ struct Selections {
   HeadSelection list[kMaxSelections];
 };
 
-// Blocks that share the samples of one (action, member).
-constexpr int kSampleBlocks = 2;
 // Hidden units whose values lie in shared memory at a time.
 constexpr int kSliceUnits = 64;
-
-// sums[sample][output] += unit of the sample * weight, for rows of hidden units that lie
-// unit_step apart in `units` [unit][kSamples].
-__device__ void AddRows(const float (&w)[kFetch][kLaneOutputs], const float* units, int unit_step,
-                        int count, float (&sums)[kSamples][kLaneOutputs]) {
-#pragma unroll
-  for (int row = 0; row < kFetch; ++row) {
-    if (row >= count) break;
-    const float4 low = *reinterpret_cast<const float4*>(units + row * unit_step * kSamples);
-    const float4 high = *reinterpret_cast<const float4*>(units + row * unit_step * kSamples + 4);
-    const float values[kSamples] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-    for (int i = 0; i < kSamples; ++i) {
-#pragma unroll
-      for (int j = 0; j < kLaneOutputs; ++j) sums[i][j] = fmaf(values[i], w[row][j], sums[i][j]);
-    }
-  }
-}
-
-// Shared memory of a selecting block.
-struct SelectMemory {
-  float units[kSliceUnits][kSamples];
-  float warp_sums[kWarps][kSamples / 2][kTileOutputs];
-  int count;
-};
-std::size_t SelectBytes(int batch) { return sizeof(SelectMemory) + sizeof(int) * batch; }
 
 // What one block of a selection works on.
 struct SelectPlace {
   int action, member;
   int part;
   int first_output;
-  int share;  // of the samples
 };
 
-// The warps share the hidden units of the part, the lanes go along the outputs: every weight is
-// fetched by the one lane that needs it.
+// Shared memory of a selecting block.
+struct SelectMemory {
+  float units[kSliceUnits][kSamples];  // 0 where there is no unit
+  union {
+    float weights[kSliceUnits * kTileOutputs];  // [unit][output of the tile]
+    float warp_sums[kWarps][kSamples][kTileOutputs];
+  };
+  int count;
+};
+std::size_t SelectBytes(int batch) { return sizeof(SelectMemory) + sizeof(int) * batch; }
+
+// Starts the copy of `rows` rows of weights. Rows of one tile are one piece of memory.
+__device__ void StartWeights(const float* from, int rows, int width, int outputs, float* to) {
+  const int size = rows * width;
+  const bool vectors = width == outputs && size % 4 == 0 &&
+                       reinterpret_cast<std::uintptr_t>(from) % (4 * sizeof(float)) == 0;
+  if (vectors) {
+    for (int i = 4 * static_cast<int>(threadIdx.x); i < size; i += 4 * kThreads) {
+      __pipeline_memcpy_async(to + i, from + i, 4 * sizeof(float));
+    }
+  } else {
+    for (int i = static_cast<int>(threadIdx.x); i < size; i += kThreads) {
+      __pipeline_memcpy_async(to + i, from + i / width * outputs + i % width, sizeof(float));
+    }
+  }
+  __pipeline_commit();
+}
+
+// The units of a slice for the listed samples.
+__device__ void LoadUnits(const float* hidden, int stride, const int* samples, int count, int left,
+                          SelectMemory& memory) {
+  for (int i = static_cast<int>(threadIdx.x); i < kSliceUnits * kSamples; i += kThreads) {
+    const int sample = i / kSliceUnits;
+    const int unit = i % kSliceUnits;
+    memory.units[unit][sample] =
+        sample < count && unit < left ? __ldg(hidden + samples[sample] * stride + unit) : 0.0F;
+  }
+}
+
+// sums[sample][output] += unit of the sample * weight, for a warp's units of a slice. A lane reads
+// the last output in the place of one that is not there.
+template <int kLane>
+__device__ void AddUnits(const SelectMemory& memory, int units, int width, int warp, int lane,
+                         float (&sums)[kSamples][kLane]) {
+#pragma unroll 1
+  for (int unit = warp; unit < units; unit += kWarps) {
+    const float4 low = *reinterpret_cast<const float4*>(memory.units[unit]);
+    const float4 high = *reinterpret_cast<const float4*>(memory.units[unit] + 4);
+    const float values[kSamples] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    const float* row = memory.weights + unit * width;
+#pragma unroll
+    for (int j = 0; j < kLane; ++j) {
+      const float weight = row[min(lane + j * kWarpSize, width - 1)];
+#pragma unroll
+      for (int i = 0; i < kSamples; ++i) sums[i][j] = fmaf(values[i], weight, sums[i][j]);
+    }
+  }
+}
+
+// The warps share the hidden units of the part, the lanes go along the outputs.
+template <int kLane>
 __device__ void SelectBlock(const HeadShape& s, int batch, const HeadSelection& selection,
                             const SelectPlace& place, SelectMemory& memory, int* list) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -72,77 +104,57 @@ __device__ void SelectBlock(const HeadShape& s, int batch, const HeadSelection& 
   const int part_size = (s.hidden + kHeadParts - 1) / kHeadParts;
   const int begin = min(place.part * part_size, s.hidden);
   const int end = min(begin + part_size, s.hidden);
-  const std::ptrdiff_t row_step = static_cast<std::ptrdiff_t>(kWarps) * s.outputs;
-  const int first_output = place.first_output + lane;
-  const float* w = selection.w + BlockAt(s, place.action, place.member);
+  const int width = min(kLane * kWarpSize, s.outputs - place.first_output);
+  const float* w = selection.w + BlockAt(s, place.action, place.member) + place.first_output;
+  const float* hidden = selection.hidden + MemberUnits(s, place.member);
   const int rows = all ? s.actions * s.members : s.members;
   const int row = all ? place.action * s.members + place.member : place.member;
-  const auto rows_left = [&](int unit) { return (end - unit + kWarps - 1) / kWarps; };
-  const auto row_at = [&](int unit) { return w + static_cast<std::ptrdiff_t>(unit) * s.outputs; };
   bool awaited = !selection.actions_ready;
-  for (int first = place.share * kSamples; first < samples; first += kSampleBlocks * kSamples) {
-    float sums[kSamples][kLaneOutputs] = {};
+  for (int first = 0; first < samples; first += kSamples) {
+    const int count = min(kSamples, samples - first);
+    float sums[kSamples][kLane] = {};
     for (int slice = begin; slice < end; slice += kSliceUnits) {
-      const int slice_end = min(slice + kSliceUnits, end);
-      float fetched[kFetch][kLaneOutputs];
-      FetchRows(row_at(slice + warp), row_step, rows_left(slice + warp), first_output, s.outputs,
-                fetched);
+      const int units = min(kSliceUnits, end - slice);
+      __syncthreads();  // what was there has been read
+      StartWeights(w + slice * s.outputs, units, width, s.outputs, memory.weights);
       if (!awaited) AwaitPredecessor();
       awaited = true;
+      LoadUnits(hidden + slice, s.hidden_total(), list + first, count, units, memory);
+      __pipeline_wait_prior(0);
       __syncthreads();
-      for (int i = static_cast<int>(threadIdx.x); i < kSliceUnits * kSamples; i += kThreads) {
-        const int sample = first + i / kSliceUnits;
-        const int unit = slice + i % kSliceUnits;
-        memory.units[i % kSliceUnits][i / kSliceUnits] =
-            sample < samples && unit < slice_end
-                ? __ldg(selection.hidden +
-                        static_cast<std::ptrdiff_t>(list[sample]) * s.hidden_total() +
-                        MemberUnits(s, place.member) + unit)
-                : 0.0F;
-      }
-      __syncthreads();
-      for (int unit = slice + warp; unit < slice_end; unit += kFetch * kWarps) {
-        const int left = (slice_end - unit + kWarps - 1) / kWarps;
-        if (unit > slice + warp) {
-          FetchRows(row_at(unit), row_step, left, first_output, s.outputs, fetched);
-        }
-        AddRows(fetched, memory.units[unit - slice], kWarps, left, sums);
+      AddUnits(memory, units, width, warp, lane, sums);
+    }
+    __syncthreads();  // the sums take the place of the weights
+#pragma unroll
+    for (int i = 0; i < kSamples; ++i) {
+#pragma unroll
+      for (int j = 0; j < kLane; ++j) {
+        memory.warp_sums[warp][i][j * kWarpSize + lane] = sums[i][j];
       }
     }
-    // Adds up the warps' sums in order, half of the samples at a time.
-    constexpr int kHalf = kSamples / 2;
+    __syncthreads();
+    const int output = static_cast<int>(threadIdx.x);
+    if (output >= width) continue;
+    for (int i = 0; i < count; ++i) {
+      float sum = 0;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      __syncthreads();
-#pragma unroll
-      for (int i = 0; i < kHalf; ++i) {
-#pragma unroll
-        for (int j = 0; j < kLaneOutputs; ++j) {
-          memory.warp_sums[warp][i][j * kWarpSize + lane] = sums[half * kHalf + i][j];
-        }
-      }
-      __syncthreads();
-      const int width = min(kTileOutputs, s.outputs - place.first_output);
-      for (int i = static_cast<int>(threadIdx.x); i < kHalf * kTileOutputs; i += kThreads) {
-        const int sample = first + half * kHalf + i / kTileOutputs;
-        const int output = i % kTileOutputs;
-        if (sample >= samples || output >= width) continue;
-        float sum = 0;
-#pragma unroll
-        for (int g = 0; g < kWarps; ++g) sum += memory.warp_sums[g][i / kTileOutputs][output];
-        const std::ptrdiff_t at =
-            (static_cast<std::ptrdiff_t>(place.part) * batch + list[sample]) * rows + row;
-        selection.parts[at * s.outputs + place.first_output + output] = sum;
-      }
+      for (int g = 0; g < kWarps; ++g) sum += memory.warp_sums[g][i][output];
+      const std::ptrdiff_t at =
+          (static_cast<std::ptrdiff_t>(place.part) * batch + list[first + i]) * rows + row;
+      selection.parts[at * s.outputs + place.first_output + output] = sum;
     }
   }
   if (!awaited) AwaitPredecessor();
 }
+static_assert(kTileOutputs <= kThreads, "a thread adds up one output");
 
 constexpr int kUnitsPerLane = 16;  // in registers at a time
 
-// One member of one sample. A warp an action at a time, its lanes go along the hidden units.
-__device__ void MeansBlock(const HeadMeans& means, int member, int sample, float* row_values) {
+// Grid: members, samples. A warp an action at a time, its lanes go along the hidden units.
+__global__ void __launch_bounds__(kThreads) MeansKernel(const __grid_constant__ HeadMeans means) {
+  extern __shared__ __align__(16) float row_values[];  // [action]
+  const int member = static_cast<int>(blockIdx.x);
+  const int sample = static_cast<int>(blockIdx.y);
   const std::ptrdiff_t b = sample;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
@@ -185,32 +197,24 @@ __device__ void MeansBlock(const HeadMeans& means, int member, int sample, float
   means.chosen[b * means.members + member] = best;
 }
 
-// Grid: the means' blocks, [member, sample], and then those of the selections: [selection, share
-// of the samples, tile of outputs, part, action x member].
-__global__ void __launch_bounds__(kThreads, 2)
-    HeadForwardKernel(HeadShape s, int batch, const __grid_constant__ Selections selections,
-                      const __grid_constant__ HeadMeans means, int means_blocks) {
+// Grid: action x member, part x tile of outputs, selection.
+template <int kLane>
+__global__ void __launch_bounds__(kThreads, 3)
+    SelectKernel(HeadShape s, int batch, const __grid_constant__ Selections selections) {
   extern __shared__ __align__(16) float shared[];
-  int block = static_cast<int>(blockIdx.x);
-  if (block < means_blocks) {
-    MeansBlock(means, block % means.members, block / means.members, shared);
-    return;
-  }
-  block -= means_blocks;
-  const int tiles = (s.outputs + kTileOutputs - 1) / kTileOutputs;
-  SelectPlace place;
-  place.action = block % (s.actions * s.members) / s.members;
-  place.member = block % s.members;
-  block /= s.actions * s.members;
-  place.part = block % kHeadParts;
-  block /= kHeadParts;
-  place.first_output = block % tiles * kTileOutputs;
-  block /= tiles;
-  place.share = block % kSampleBlocks;
-  SelectBlock(s, batch, selections.list[block / kSampleBlocks], place,
-              *reinterpret_cast<SelectMemory*>(shared),
-              reinterpret_cast<int*>(shared + sizeof(SelectMemory) / sizeof(float)));
+  const SelectPlace place{
+      .action = static_cast<int>(blockIdx.x) / s.members,
+      .member = static_cast<int>(blockIdx.x) % s.members,
+      .part = static_cast<int>(blockIdx.y) % kHeadParts,
+      .first_output = static_cast<int>(blockIdx.y) / kHeadParts * kLane * kWarpSize};
+  SelectBlock<kLane>(s, batch, selections.list[blockIdx.z], place,
+                     *reinterpret_cast<SelectMemory*>(shared),
+                     reinterpret_cast<int*>(shared + sizeof(SelectMemory) / sizeof(float)));
 }
+template <int kLane, bool kWhole>
+struct SelectKernels {
+  static auto Get() { return SelectKernel<kLane>; }
+};
 
 // A warp a (sample, action, member).
 __global__ void __launch_bounds__(kThreads)
@@ -293,29 +297,22 @@ HeadShape HeadShapeOf(const NetworkSpec& spec) {
           .shared_bias = spec.shared_output_bias};
 }
 
-void LaunchHeadForward(const HeadShape& shape, int batch, const HeadForward& call,
-                       cudaStream_t stream, Follow follow) {
-  UPER_CHECK(call.selections >= 0 && call.selections <= kMaxSelections, "selections to do");
-  Selections selections;
-  for (int i = 0; i < call.selections; ++i) selections.list[i] = call.list[i];
-  const int means_blocks = call.means.values != nullptr ? call.means.members * call.means.batch : 0;
-  const int select_blocks = call.selections * kSampleBlocks * Pieces(shape.outputs, kTileOutputs) *
-                            kHeadParts * shape.actions * shape.members;
-  const std::size_t bytes =
-      std::max(call.selections > 0 ? SelectBytes(batch) : 0, sizeof(float) * call.means.actions);
-  LaunchKernel(
-      "forward pass of the head", HeadForwardKernel,
-      {static_cast<unsigned>(means_blocks + select_blocks), kThreads, bytes, stream, follow}, shape,
-      batch, selections, call.means, means_blocks);
-}
-
-void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection& selection,
+void LaunchSelect(const HeadShape& shape, int batch, std::span<const HeadSelection> selections,
                   cudaStream_t stream, Follow follow) {
-  LaunchHeadForward(shape, batch, {.list = {selection}, .selections = 1}, stream, follow);
+  UPER_CHECK(!selections.empty() && selections.size() <= kMaxSelections, "selections to do");
+  Selections list;
+  std::copy(selections.begin(), selections.end(), list.list);
+  const dim3 grid(shape.actions * shape.members, kHeadParts * Pieces(shape.outputs, kTileOutputs),
+                  static_cast<unsigned>(selections.size()));
+  LaunchKernel("outputs of the head", KernelFor<SelectKernels>(shape.outputs),
+               {grid, kThreads, SelectBytes(batch), stream, follow}, shape, batch, list);
 }
 
 void LaunchMeans(const HeadMeans& means, cudaStream_t stream, Follow follow) {
-  LaunchHeadForward({}, means.batch, {.means = means}, stream, follow);
+  LaunchKernel(
+      "means of the head", MeansKernel,
+      {dim3(means.members, means.batch), kThreads, sizeof(float) * means.actions, stream, follow},
+      means);
 }
 
 void LaunchAtomValues(const HeadShape& shape, const AtomValues& call, cudaStream_t stream) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "uper/core/host_device.h"
 #include "uper/nn/cuda/follow.h"
@@ -70,17 +71,8 @@ struct HeadMeans {
   int* shown_counts = nullptr;  // in host memory
 };
 
-// Selections and means in one kernel: what follows from hidden units that are there.
-inline constexpr int kMaxSelections = 2;
-struct HeadForward {
-  HeadSelection list[kMaxSelections];
-  int selections = 0;
-  HeadMeans means;  // if values is not null
-};
-void LaunchHeadForward(const HeadShape& shape, int batch, const HeadForward& call,
-                       cudaStream_t stream, Follow follow = Follow::kAfter);
-// One of either.
-void LaunchSelect(const HeadShape& shape, int batch, const HeadSelection& selection,
+inline constexpr std::size_t kMaxSelections = 2;
+void LaunchSelect(const HeadShape& shape, int batch, std::span<const HeadSelection> selections,
                   cudaStream_t stream, Follow follow = Follow::kAfter);
 void LaunchMeans(const HeadMeans& means, cudaStream_t stream, Follow follow = Follow::kAfter);
 

@@ -1,6 +1,7 @@
 #include "uper/nn/cuda/head_kernels.h"
 
 #include <algorithm>
+#include <array>
 
 #include "uper/nn/cuda/test_support.h"
 #include "uper/nn/test_data.h"
@@ -117,22 +118,21 @@ TEST_F(HeadKernelsTest, SelectionsOfOneActionAndOfAll) {
     const std::size_t size = std::size_t{1} * f.batch * s.members * s.outputs;
     DeviceBuffer<float> taken = Poisoned(kHeadParts * size), own = Poisoned(kHeadParts * size);
     DeviceBuffer<float> all = Poisoned(kHeadParts * size * s.actions);
-    HeadForward call{.list = {{.w = gpu.w.data(),
-                               .hidden = gpu.hidden.data(),
-                               .actions = gpu.actions.data(),
-                               .sample_stride = 1,
-                               .actions_ready = true,
-                               .parts = taken.data()},
-                              {.w = gpu.w.data(),
-                               .hidden = gpu.hidden.data(),
-                               .actions = gpu.member_actions.data(),
-                               .sample_stride = s.members,
-                               .member_stride = 1,
-                               .parts = own.data()}},
-                     .selections = 2};
-    LaunchHeadForward(s, f.batch, call, nullptr);
+    const std::array selections{HeadSelection{.w = gpu.w.data(),
+                                              .hidden = gpu.hidden.data(),
+                                              .actions = gpu.actions.data(),
+                                              .sample_stride = 1,
+                                              .actions_ready = true,
+                                              .parts = taken.data()},
+                                HeadSelection{.w = gpu.w.data(),
+                                              .hidden = gpu.hidden.data(),
+                                              .actions = gpu.member_actions.data(),
+                                              .sample_stride = s.members,
+                                              .member_stride = 1,
+                                              .parts = own.data()}};
+    LaunchSelect(s, f.batch, selections, nullptr);
     const HeadSelection every{.w = gpu.w.data(), .hidden = gpu.hidden.data(), .parts = all.data()};
-    LaunchSelect(s, f.batch, every, nullptr);
+    LaunchSelect(s, f.batch, {&every, 1}, nullptr);
     std::vector<double> expected_taken, expected_own, expected_all;
     for (int b = 0; b < f.batch; ++b) {
       for (int k = 0; k < s.members; ++k) {
@@ -289,7 +289,7 @@ TEST_F(HeadKernelsTest, AtomValuesAreExpectations) {
     DeviceBuffer<float> parts = Poisoned(kHeadParts * rows * s.outputs), values = Poisoned(rows);
     const HeadSelection every{
         .w = gpu.w.data(), .hidden = gpu.hidden.data(), .parts = parts.data()};
-    LaunchSelect(s, f.batch, every, nullptr);
+    LaunchSelect(s, f.batch, {&every, 1}, nullptr);
     LaunchAtomValues(s,
                      {.batch = f.batch,
                       .parts = parts.data(),

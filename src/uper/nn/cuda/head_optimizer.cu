@@ -1,6 +1,8 @@
+#include <cuda_pipeline_primitives.h>
+
 #include <algorithm>
 
-#include "uper/nn/cuda/bulk_copy.cuh"
+#include "uper/nn/cuda/head_parts.cuh"
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/optimizer_kernels.h"
 #include "uper/nn/cuda/optimizer_step.cuh"
@@ -11,13 +13,10 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpSize;
-constexpr int kLaneOutputs = 7;                       // 201 are one piece of a row
-constexpr int kPiece = kLaneOutputs * kWarpSize;      // outputs of a warp at a time
-constexpr int kStages = 4;                            // tiles on their way or at work
-constexpr std::size_t kMostSharedBytes = 200 * 1024;  // of a block
+constexpr int kBlocksPerProcessor = 4;
 
 struct HeadStep {
-  OptimizerRules rules;
+  StepRules rules;
   StepKind kind = StepKind::kPlain;
   HeadShape shape;
   HeadGradient gradient;
@@ -26,295 +25,192 @@ struct HeadStep {
   HeadTablePointers tables;
 };
 
-// actions and masks of the batch, in shared memory.
-struct BatchParts {
-  const int* actions;
-  const std::uint64_t* masks;
-};
+// A piece of a row of weights, of (action, member, hidden unit), in the eyes of one lane: every
+// 32nd output, at most kGroups of them. Rows of all members are walked through.
+template <int kGroups, bool kOnePiece>
+struct LanePiece {
+  int action, unit;
+  int member = 0;
+  int first;          // output of the lane
+  std::ptrdiff_t at;  // that output's weight
+  bool is_there[kGroups];
 
-__device__ BatchParts LoadBatch(const HeadGradient& gradient, void* memory) {
-  auto* masks = static_cast<std::uint64_t*>(memory);
-  auto* actions = reinterpret_cast<int*>(masks + gradient.batch);
-  for (int b = static_cast<int>(threadIdx.x); b < gradient.batch;
-       b += static_cast<int>(blockDim.x)) {
-    masks[b] = gradient.masks[b];
-    actions[b] = gradient.actions[b];
+  __device__ LanePiece(const HeadShape& s, int pair, int lane)
+      : action(pair / s.hidden),
+        unit(pair % s.hidden),
+        first(lane),
+        at((static_cast<std::ptrdiff_t>(action) * s.members * s.hidden + unit) * s.outputs + lane) {
+    LookAt(s);
   }
-  __syncthreads();
-  return {actions, masks};
-}
-std::size_t BatchBytes(int batch) { return (sizeof(std::uint64_t) + sizeof(int)) * batch; }
+  __device__ bool IsLastOfRow(const HeadShape& s) const {
+    return kOnePiece || first / kWarpSize * kWarpSize + kPiece >= s.outputs;
+  }
+  __device__ void Next(const HeadShape& s) {
+    if (!IsLastOfRow(s)) {
+      first += kPiece;
+      at += kPiece;
+    } else {
+      ++member;
+      at += static_cast<std::ptrdiff_t>(s.hidden) * s.outputs - first / kPiece * kPiece;
+      first %= kPiece;
+    }
+    if (!kOnePiece) LookAt(s);
+  }
 
-// A row of weights: all outputs of (action, member, hidden unit).
-struct HeadRow {
-  int action, member, unit;
+  static constexpr int kPiece = kGroups * kWarpSize;
+
+ private:
+  // If a row is one piece, only its last group has outputs that are not there.
+  __device__ void LookAt(const HeadShape& s) {
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i) {
+      is_there[i] = (kOnePiece && i + 1 < kGroups) || first + i * kWarpSize < s.outputs;
+    }
+  }
 };
 
-// The row's gradient at outputs first, first + 32, ...: samples in ascending order, the whole warp
-// at once. Two samples are fetched at a time.
-__device__ void RowGradient(const HeadStep& step, const BatchParts& batch, const HeadRow& row,
-                            int first, float (&g)[kLaneOutputs]) {
+// g: the piece's gradient, samples in ascending order.
+template <int kGroups, bool kOnePiece>
+__device__ void AddGradient(const HeadStep& step, const LanePiece<kGroups, kOnePiece>& piece,
+                            float (&g)[kGroups]) {
   const HeadShape& s = step.shape;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const float* units =
-      step.gradient.hidden + (s.separate_hidden ? row.member * s.hidden : 0) + row.unit;
-  const float* d_out = step.gradient.d_out + row.member * s.outputs + first;
-  const int d_stride = s.members * s.outputs;
+      step.gradient.hidden + (s.separate_hidden ? piece.member * s.hidden : 0) + piece.unit;
+  const float* d_out = step.gradient.d_out + piece.member * s.outputs + piece.first;
   for (int group = 0; group < step.gradient.batch; group += kWarpSize) {
     const int mine = group + lane;
-    const bool learns = mine < step.gradient.batch && batch.actions[mine] == row.action &&
-                        (batch.masks[mine] >> row.member & 1) != 0;
-    unsigned left = __ballot_sync(kAllLanes, learns);
-    while (left != 0) {
-      float value[2], d[2][kLaneOutputs];
+    const bool learns = mine < step.gradient.batch &&
+                        __ldg(step.gradient.actions + mine) == piece.action &&
+                        Learns(step.gradient.masks, mine, piece.member);
+    for (unsigned left = __ballot_sync(kAllLanes, learns); left != 0; left &= left - 1) {
+      const int b = group + __ffs(static_cast<int>(left)) - 1;
+      const float unit = __ldg(units + b * s.hidden_total());
+      const float* d = d_out + b * (s.members * s.outputs);
 #pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        const bool there = left != 0;
-        const int b = there ? group + __ffs(static_cast<int>(left)) - 1 : 0;
-        left &= left - 1;
-        value[n] = there ? __ldg(units + b * s.hidden_total()) : 0.0F;
-#pragma unroll
-        for (int i = 0; i < kLaneOutputs; ++i) {
-          d[n][i] = there && first + i * kWarpSize < s.outputs
-                        ? __ldg(d_out + b * d_stride + i * kWarpSize)
-                        : 0.0F;
-        }
-      }
-#pragma unroll
-      for (int n = 0; n < 2; ++n) {
-#pragma unroll
-        for (int i = 0; i < kLaneOutputs; ++i) g[i] = fmaf(value[n], d[n][i], g[i]);
+      for (int i = 0; i < kGroups; ++i) {
+        if (piece.is_there[i]) g[i] = fmaf(unit, __ldg(d + i * kWarpSize), g[i]);
       }
     }
   }
 }
 
-// Steps a row, one warp. p, m and v are read at `from`, after await(), and written at `to`, from
-// output 0 on. Returns the mean of the new weights, to all lanes.
-template <bool kAdam, typename Await>
-__device__ float StepRow(const StepConstants& c, const HeadStep& step, const BatchParts& batch,
-                         const HeadRow& row, const ParameterBlock& from, const ParameterBlock& to,
-                         const Await& await) {
-  const int outputs = step.shape.outputs;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+// p, m and v of a piece, in shared memory. Every lane copies what it needs itself.
+template <int kGroups>
+struct Stage {
+  float p[kGroups][kWarpSize], m[kGroups][kWarpSize], v[kGroups][kWarpSize];
+};
+
+template <int kGroups, bool kOnePiece>
+__device__ void StartLoad(const ParameterBlock& from, const LanePiece<kGroups, kOnePiece>& piece,
+                          int lane, Stage<kGroups>& to) {
+  const float* p = from.p + piece.at;
+  const float* m = from.m + piece.at;
+  const float* v = from.v + piece.at;
+#pragma unroll
+  for (int i = 0; i < kGroups; ++i) {
+    if (!piece.is_there[i]) continue;
+    __pipeline_memcpy_async(&to.p[i][lane], p + i * kWarpSize, sizeof(float));
+    __pipeline_memcpy_async(&to.m[i][lane], m + i * kWarpSize, sizeof(float));
+    __pipeline_memcpy_async(&to.v[i][lane], v + i * kWarpSize, sizeof(float));
+  }
+}
+
+// Returns the sum of the lane's new weights. The moments are not read again before the next update:
+// they leave the cache to the weights.
+template <bool kAdam, int kGroups, bool kOnePiece>
+__device__ float StepPiece(const HeadStep& step, const StepScales& scales,
+                           const LanePiece<kGroups, kOnePiece>& piece, const float (&g)[kGroups],
+                           const Stage<kGroups>& from, int lane) {
+  float* p_to = step.weights.to.p + piece.at;
+  float* m_to = step.weights.to.m + piece.at;
+  float* v_to = step.weights.to.v + piece.at;
   float sum = 0;
-  for (int first = lane; first - lane < outputs; first += kPiece) {
-    float g[kLaneOutputs] = {};
-    RowGradient(step, batch, row, first, g);
-    if (first == lane) await();
 #pragma unroll
-    for (int i = 0; i < kLaneOutputs; ++i) {
-      const int at = first + i * kWarpSize;
-      if (at >= outputs) continue;
-      float p = from.p[at];
-      float m = from.m[at];
-      float v = from.v[at];
-      Step<kAdam>(c, g[i] * c.gradient_scale, p, m, v);
-      to.p[at] = p;
-      to.m[at] = m;
-      to.v[at] = v;
-      sum += p;
-    }
+  for (int i = 0; i < kGroups; ++i) {
+    if (!piece.is_there[i]) continue;
+    float p = from.p[i][lane];
+    float m = from.m[i][lane];
+    float v = from.v[i][lane];
+    Step<kAdam>(step.rules, scales, g[i] * scales.gradient_scale, p, m, v);
+    p_to[i * kWarpSize] = p;
+    __stcs(m_to + i * kWarpSize, m);
+    __stcs(v_to + i * kWarpSize, v);
+    sum += p;
   }
-  return WarpSum(sum) / static_cast<float>(outputs);
-}
-
-__device__ std::ptrdiff_t RowAt(const HeadShape& s, const HeadRow& row) {
-  return ((static_cast<std::ptrdiff_t>(row.action) * s.members + row.member) * s.hidden +
-          row.unit) *
-         s.outputs;
-}
-
-__device__ ParameterBlock Shifted(const ParameterBlock& block, std::ptrdiff_t offset) {
-  return {block.p + offset, block.m + offset, block.v + offset};
+  return sum;
 }
 
 // The average of one row, by one lane.
-__device__ void PutMean(const HeadStep& step, const HeadRow& row, float mean) {
+__device__ void PutMean(const HeadStep& step, int action, int member, int unit, float mean) {
   const HeadShape& s = step.shape;
-  const std::ptrdiff_t at =
-      (static_cast<std::ptrdiff_t>(row.member) * s.actions + row.action) * s.hidden + row.unit;
-  step.tables.member_weights[at] = mean;
+  step.tables.member_weights[(member * s.actions + action) * s.hidden + unit] = mean;
   if (!s.separate_hidden) return;
-  step.tables.mean_weights[static_cast<std::ptrdiff_t>(row.action) * s.hidden_total() +
-                           row.member * s.hidden + row.unit] = mean / static_cast<float>(s.members);
+  step.tables.mean_weights[action * s.hidden_total() + member * s.hidden + unit] =
+      mean / static_cast<float>(s.members);
 }
 
-// Heads of any shape: a warp takes the rows of one (action, hidden unit) after the other.
-template <bool kAdam>
-__global__ void __launch_bounds__(kThreads) AnyHeadKernel(const __grid_constant__ HeadStep step) {
-  extern __shared__ __align__(128) unsigned char memory[];
+// A warp takes the rows of one (action, hidden unit), one member after the other; while it works on
+// one piece the next is on its way. The warps of a block read the same derivatives.
+template <bool kAdam, int kGroups, bool kOnePiece>
+__global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
+    HeadOptimizerKernel(const __grid_constant__ HeadStep step) {
+  extern __shared__ __align__(16) unsigned char memory[];
   if (!IsDue(step.kind, *step.state)) return;
-  const BatchParts batch = LoadBatch(step.gradient, memory);
-  const StepConstants c = StepConstantsOf(step.rules, step.kind, *step.state);
+  const StepScales scales = StepScalesOf(step.kind, *step.state);
   const HeadShape& s = step.shape;
-  const bool first_lane = threadIdx.x % kWarpSize == 0;
-  for (int pair = static_cast<int>((blockIdx.x * kThreads + threadIdx.x) / kWarpSize);
-       pair < s.actions * s.hidden; pair += static_cast<int>(gridDim.x) * kWarps) {
-    float means = 0;
-    for (int k = 0; k < s.members; ++k) {
-      const HeadRow row{pair / s.hidden, k, pair % s.hidden};
-      const std::ptrdiff_t at = RowAt(s, row);
-      const float mean = StepRow<kAdam>(c, step, batch, row, Shifted(step.weights.from, at),
-                                        Shifted(step.weights.to, at), [] {});
-      means += mean;
-      if (first_lane) PutMean(step, row, mean);
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  auto* stages = reinterpret_cast<Stage<kGroups>*>(memory) + 2 * warp;
+  for (int pair = static_cast<int>(blockIdx.x) * kWarps + warp; pair < s.actions * s.hidden;
+       pair += static_cast<int>(gridDim.x) * kWarps) {
+    LanePiece<kGroups, kOnePiece> piece(s, pair, lane);
+    LanePiece<kGroups, kOnePiece> next = piece;
+    StartLoad(step.weights.from, next, lane, stages[0]);
+    __pipeline_commit();
+    float sum = 0;    // of a row
+    float means = 0;  // of the rows
+    for (int stage = 0; piece.member < s.members; stage = 1 - stage) {
+      next.Next(s);
+      if (next.member < s.members) StartLoad(step.weights.from, next, lane, stages[1 - stage]);
+      __pipeline_commit();
+      float g[kGroups] = {};
+      AddGradient(step, piece, g);
+      __pipeline_wait_prior(1);
+      sum += StepPiece<kAdam>(step, scales, piece, g, stages[stage], lane);
+      if (piece.IsLastOfRow(s)) {
+        const float mean = WarpSum(sum) / static_cast<float>(s.outputs);
+        means += mean;
+        if (lane == 0) PutMean(step, piece.action, piece.member, piece.unit, mean);
+        sum = 0;
+      }
+      piece = next;
     }
-    if (first_lane && !s.separate_hidden) {
+    if (lane == 0 && !s.separate_hidden) {
       step.tables.mean_weights[pair] = means / static_cast<float>(s.members);
     }
   }
 }
 
-// Heads whose tiles the copy engine can move. A tile is kWarps hidden units of one (action,
-// member), a warp a row; a group is the tiles of all members, and a block takes some groups. One
-// more warp keeps the copies going: while the others work on one tile the next ones are on their
-// way, and those before are on their way back.
-constexpr int kTiledThreads = kThreads + kWarpSize;
+template <int kGroups>
+constexpr std::size_t kSharedBytes = 2 * kWarps * sizeof(Stage<kGroups>);
 
-__host__ __device__ int GroupsOf(const HeadShape& s) { return s.actions * (s.hidden / kWarps); }
-
-struct TiledMemory {
-  int tile_floats;  // of p, m or v
-
-  __host__ __device__ explicit TiledMemory(const HeadShape& s) : tile_floats(kWarps * s.outputs) {}
-  __host__ __device__ std::size_t stage_bytes() const { return sizeof(float) * 3 * tile_floats; }
-  std::size_t bytes(int batch) const { return kStages * stage_bytes() + BatchBytes(batch); }
-  __device__ ParameterBlock Stage(unsigned char* memory, int tile) const {
-    auto* p = reinterpret_cast<float*>(memory + tile % kStages * stage_bytes());
-    return {p, p + tile_floats, p + 2 * tile_floats};
+struct HeadKernel {
+  void (*kernel)(HeadStep);
+  std::size_t shared_bytes;
+};
+template <int kGroups, bool kOnePiece>
+struct AdamKernels {
+  static HeadKernel Get() {
+    return {HeadOptimizerKernel<true, kGroups, kOnePiece>, kSharedBytes<kGroups>};
   }
 };
-
-bool SuitsTiles(const HeadShape& s, const ParameterStep& weights, int batch) {
-  const auto places = [](const ParameterBlock& block) {
-    return reinterpret_cast<std::uintptr_t>(block.p) | reinterpret_cast<std::uintptr_t>(block.m) |
-           reinterpret_cast<std::uintptr_t>(block.v);
-  };
-  return s.hidden % kWarps == 0 && (places(weights.from) | places(weights.to)) % 16 == 0 &&
-         TiledMemory(s).bytes(batch) <= kMostSharedBytes;
-}
-
-// The tiles of a block, one after the other.
-class TileWalk {
- public:
-  __device__ TileWalk(const HeadShape& s, int first_group) : s_(s) {
-    const int unit_tiles = s.hidden / kWarps;
-    row_ = {first_group / unit_tiles, 0, first_group % unit_tiles * kWarps};
+template <int kGroups, bool kOnePiece>
+struct RmsPropKernels {
+  static HeadKernel Get() {
+    return {HeadOptimizerKernel<false, kGroups, kOnePiece>, kSharedBytes<kGroups>};
   }
-  __device__ const HeadRow& first_row() const { return row_; }
-  __device__ std::ptrdiff_t offset() const { return RowAt(s_, row_); }
-  __device__ void Next() {
-    if (++row_.member < s_.members) return;
-    row_.member = 0;
-    row_.unit += kWarps;
-    if (row_.unit < s_.hidden) return;
-    row_.unit = 0;
-    ++row_.action;
-  }
-
- private:
-  const HeadShape& s_;
-  HeadRow row_;
 };
-
-struct TileBarriers {
-  ArrivalBarrier loaded[kStages];
-  ArrivalBarrier stepped[kStages];
-};
-
-// One thread: brings tiles and takes them back.
-__device__ void MoveTiles(const HeadStep& step, int first_group, int tiles, unsigned char* memory,
-                          TileBarriers& barriers) {
-  const TiledMemory layout(step.shape);
-  const unsigned bytes = sizeof(float) * layout.tile_floats;
-  TileWalk ahead(step.shape, first_group);
-  TileWalk back(step.shape, first_group);
-  const auto load = [&](int tile) {
-    const ParameterBlock from = Shifted(step.weights.from, ahead.offset());
-    const ParameterBlock to = layout.Stage(memory, tile);
-    ArrivalBarrier& loaded = barriers.loaded[tile % kStages];
-    loaded.Expect(3 * bytes);
-    StartLoad(to.p, from.p, bytes, loaded);
-    StartLoad(to.m, from.m, bytes, loaded);
-    StartLoad(to.v, from.v, bytes, loaded);
-    ahead.Next();
-  };
-  for (int tile = 0; tile < min(kStages, tiles); ++tile) load(tile);
-  for (int tile = 0; tile < tiles; ++tile) {
-    const ParameterBlock to = Shifted(step.weights.to, back.offset());
-    const ParameterBlock from = layout.Stage(memory, tile);
-    barriers.stepped[tile % kStages].Wait(tile / kStages);
-    StartStore(to.p, from.p, bytes);
-    StartStore(to.m, from.m, bytes);
-    StartStore(to.v, from.v, bytes);
-    EndStoreGroup();
-    back.Next();
-    AwaitStores<1>();  // the tile before has left its stage
-    if (tile > 0 && tile - 1 + kStages < tiles) load(tile - 1 + kStages);
-  }
-  AwaitStores<0>();
-}
-
-// One warp: its row of every tile.
-template <bool kAdam>
-__device__ void StepTiles(const HeadStep& step, const BatchParts& batch, int first_group, int tiles,
-                          unsigned char* memory, TileBarriers& barriers) {
-  const HeadShape& s = step.shape;
-  const TiledMemory layout(s);
-  const StepConstants c = StepConstantsOf(step.rules, step.kind, *step.state);
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  TileWalk walk(s, first_group);
-  float means = 0;  // of the members
-  for (int tile = 0; tile < tiles; ++tile) {
-    HeadRow row = walk.first_row();
-    row.unit += warp;
-    const ParameterBlock own = Shifted(layout.Stage(memory, tile), warp * s.outputs);
-    const float mean = StepRow<kAdam>(c, step, batch, row, own, own, [&] {
-      barriers.loaded[tile % kStages].Wait(tile / kStages);
-    });
-    FenceStores();
-    __syncwarp();
-    means += mean;
-    if (lane == 0) {
-      barriers.stepped[tile % kStages].Arrive();
-      PutMean(step, row, mean);
-      if (row.member + 1 == s.members && !s.separate_hidden) {
-        step.tables.mean_weights[static_cast<std::ptrdiff_t>(row.action) * s.hidden + row.unit] =
-            means / static_cast<float>(s.members);
-      }
-    }
-    if (row.member + 1 == s.members) means = 0;
-    walk.Next();
-  }
-}
-
-template <bool kAdam>
-__global__ void __launch_bounds__(kTiledThreads)
-    TiledHeadKernel(const __grid_constant__ HeadStep step) {
-  extern __shared__ __align__(128) unsigned char memory[];
-  __shared__ TileBarriers barriers;
-  if (!IsDue(step.kind, *step.state)) return;
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < kStages; ++i) {
-      barriers.loaded[i].Initialize(1);
-      barriers.stepped[i].Initialize(kWarps);
-    }
-    FenceArrivals();
-  }
-  const BatchParts batch =
-      LoadBatch(step.gradient, memory + kStages * TiledMemory(step.shape).stage_bytes());
-  const long long groups = GroupsOf(step.shape);
-  const int begin = static_cast<int>(groups * blockIdx.x / gridDim.x);
-  const int end = static_cast<int>(groups * (blockIdx.x + 1) / gridDim.x);
-  const int tiles = (end - begin) * step.shape.members;
-  if (threadIdx.x < kThreads) {
-    StepTiles<kAdam>(step, batch, begin, tiles, memory, barriers);
-  } else if (threadIdx.x == kThreads) {
-    MoveTiles(step, begin, tiles, memory, barriers);
-  }
-}
 
 }  // namespace
 
@@ -325,22 +221,16 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
   int multiprocessors = 0;  // results do not depend on it
   CheckCuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
             "cudaDeviceGetAttribute");
-  const HeadStep step{rules, kind, shape, gradient, weights, state, tables};
-  LaunchShape launch{
-      .grid = 1, .block = kThreads, .shared_bytes = BatchBytes(gradient.batch), .stream = stream};
-  if (SuitsTiles(shape, weights, gradient.batch)) {
-    launch.grid = static_cast<unsigned>(std::min(multiprocessors, GroupsOf(shape)));
-    launch.block = kTiledThreads;
-    launch.shared_bytes = TiledMemory(shape).bytes(gradient.batch);
-    LaunchKernel("optimiser of the head",
-                 rules.adam ? TiledHeadKernel<true> : TiledHeadKernel<false>, launch, step);
-  } else {
-    const int pairs = shape.actions * shape.hidden;
-    launch.grid =
-        static_cast<unsigned>(std::min(2 * multiprocessors, (pairs + kWarps - 1) / kWarps));
-    LaunchKernel("optimiser of the head", rules.adam ? AnyHeadKernel<true> : AnyHeadKernel<false>,
-                 launch, step);
-  }
+  const HeadKernel chosen =
+      rules.adam ? KernelFor<AdamKernels>(shape.outputs) : KernelFor<RmsPropKernels>(shape.outputs);
+  const int blocks = (shape.actions * shape.hidden + kWarps - 1) / kWarps;
+  LaunchKernel(
+      "optimiser of the head", chosen.kernel,
+      {.grid = static_cast<unsigned>(std::min(kBlocksPerProcessor * multiprocessors, blocks)),
+       .block = kThreads,
+       .shared_bytes = chosen.shared_bytes,
+       .stream = stream},
+      HeadStep{StepRules(rules), kind, shape, gradient, weights, state, tables});
 }
 
 }  // namespace uper

@@ -46,22 +46,72 @@ __device__ int ListSamples(int batch, int* list, int* count, const Belongs& belo
   return *count;
 }
 
-// A lane has every 32nd of a block's outputs: 201 fit.
+// A lane has every 32nd of a tile's outputs: 201 fit into one tile.
 inline constexpr int kLaneOutputs = 7;
 inline constexpr int kTileOutputs = kLaneOutputs * kWarpSize;
 // Rows of weights that a warp fetches at a time: enough to keep memory busy.
 inline constexpr int kFetch = 4;
 
-// Weights of one lane: rows at `stride`, outputs first, first + 32, ...; beyond the end 0.
-__device__ inline void FetchRows(const float* rows, std::ptrdiff_t stride, int count, int first,
-                                 int outputs, float (&w)[kFetch][kLaneOutputs]) {
+// Where a lane finds its outputs of a tile. In the place of those that are not there it reads the
+// tile's last one, which is cheaper than to ask every time. kWhole: the tile is a whole row, and
+// only the last of a lane's outputs can be missing.
+template <int kLane, bool kWhole>
+struct LaneOutputs {
+  int lane;
+  int left;   // outputs from the tile's first on
+  int first;  // of the lane
+  int last;   // of the lane, from `first` on
+
+  __device__ LaneOutputs(int lane, int left)
+      : lane(lane),
+        left(left),
+        first(min(lane, left - 1)),
+        last(min(lane + (kLane - 1) * kWarpSize, left - 1) - first) {}
+
+  __device__ bool IsThere(int j) const {
+    return (kWhole && j + 1 < kLane) || lane + j * kWarpSize < left;
+  }
+  // From `first` on.
+  __device__ int At(int j) const {
+    if (j + 1 == kLane) return last;
+    return kWhole ? j * kWarpSize : min(lane + j * kWarpSize, left - 1) - first;
+  }
+};
+
+// Weights of one lane. rows: its first output of the first row; rows lie `stride` apart, and the
+// last of `count` is read again in the place of those that are not there.
+template <int kLane, bool kWhole>
+__device__ void FetchRows(const float* rows, int stride, int count,
+                          const LaneOutputs<kLane, kWhole>& outputs, float (&w)[kFetch][kLane]) {
 #pragma unroll
   for (int row = 0; row < kFetch; ++row) {
 #pragma unroll
-    for (int j = 0; j < kLaneOutputs; ++j) {
-      const int output = first + j * kWarpSize;
-      w[row][j] = row < count && output < outputs ? __ldg(rows + row * stride + output) : 0.0F;
-    }
+    for (int j = 0; j < kLane; ++j) w[row][j] = __ldg(rows + outputs.At(j));
+    if (row + 1 < count) rows += stride;
+  }
+}
+
+// The kernel for rows of so many outputs: made for those of one tile by their length, and for
+// longer ones.
+template <template <int, bool> typename Kernels>
+auto KernelFor(int outputs) {
+  switch ((outputs + kWarpSize - 1) / kWarpSize) {
+    case 1:
+      return Kernels<1, true>::Get();
+    case 2:
+      return Kernels<2, true>::Get();
+    case 3:
+      return Kernels<3, true>::Get();
+    case 4:
+      return Kernels<4, true>::Get();
+    case 5:
+      return Kernels<5, true>::Get();
+    case 6:
+      return Kernels<6, true>::Get();
+    case kLaneOutputs:
+      return Kernels<kLaneOutputs, true>::Get();
+    default:
+      return Kernels<kLaneOutputs, false>::Get();
   }
 }
 

@@ -19,12 +19,12 @@ __global__ void BeginStepKernel(OptimizerRules rules, StepState* state) {
 }
 
 template <bool kAdam>
-__device__ float StepAt(const StepConstants& c, const float* gradient, const ParameterStep& block,
-                        std::size_t i) {
+__device__ float StepAt(const StepRules& rules, const StepScales& scales, const float* gradient,
+                        const ParameterStep& block, std::size_t i) {
   float p = block.from.p[i];
   float m = block.from.m[i];
   float v = block.from.v[i];
-  Step<kAdam>(c, gradient[i] * c.gradient_scale, p, m, v);
+  Step<kAdam>(rules, scales, gradient[i] * scales.gradient_scale, p, m, v);
   block.to.p[i] = p;
   block.to.m[i] = m;
   block.to.v[i] = v;
@@ -33,30 +33,60 @@ __device__ float StepAt(const StepConstants& c, const float* gradient, const Par
 
 // The share of one block of many.
 template <bool kAdam>
-__device__ void StepRange(const StepConstants& c, const float* gradient, const ParameterStep& block,
+__device__ void StepRange(const StepRules& rules, const StepScales& scales, const FinishStep& call,
                           const GradientRange& range, unsigned index, unsigned count) {
   for (std::size_t i = range.begin + std::size_t{index} * kThreads + threadIdx.x; i < range.end;
        i += std::size_t{count} * kThreads) {
-    StepAt<kAdam>(c, gradient, block, i);
+    StepAt<kAdam>(rules, scales, call.gradient, call.parameters, i);
   }
+}
+
+// The bias of one (action, member), one warp: all of a lane's entries are on their way before the
+// first is stepped. Returns the mean of the new ones, to all lanes.
+template <bool kAdam>
+__device__ float StepBiasRow(const StepRules& rules, const StepScales& scales,
+                             const FinishStep& call, std::size_t row) {
+  constexpr int kEntries = 7;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const auto& [from, to] = call.parameters;
+  float sum = 0;
+  for (int first = lane; first < call.shape.outputs; first += kEntries * kWarpSize) {
+    float g[kEntries], p[kEntries], m[kEntries], v[kEntries];
+#pragma unroll
+    for (int i = 0; i < kEntries; ++i) {
+      if (first + i * kWarpSize >= call.shape.outputs) break;
+      const std::size_t at = row + first + i * kWarpSize;
+      g[i] = call.gradient[at] * scales.gradient_scale;
+      p[i] = from.p[at];
+      m[i] = from.m[at];
+      v[i] = from.v[at];
+    }
+#pragma unroll
+    for (int i = 0; i < kEntries; ++i) {
+      if (first + i * kWarpSize >= call.shape.outputs) break;
+      const std::size_t at = row + first + i * kWarpSize;
+      Step<kAdam>(rules, scales, g[i], p[i], m[i], v[i]);
+      to.p[at] = p[i];
+      to.m[at] = m[i];
+      to.v[at] = v[i];
+      sum += p[i];
+    }
+  }
+  return WarpSum(sum) / static_cast<float>(call.shape.outputs);
 }
 
 // The bias of one action and its averages; a warp a member at a time.
 template <bool kAdam>
-__device__ void StepBias(const StepConstants& c, const FinishStep& call, int action, float* means) {
+__device__ void StepBias(const StepRules& rules, const StepScales& scales, const FinishStep& call,
+                         int action, float* means) {
   const HeadShape& s = call.shape;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   for (int k = static_cast<int>(threadIdx.x) / kWarpSize; k < s.members;
        k += kThreads / kWarpSize) {
-    float sum = 0;
-    const std::size_t row = call.bias + (std::size_t{1} * action * s.members + k) * s.outputs;
-    for (int m = lane; m < s.outputs; m += kWarpSize) {
-      sum += StepAt<kAdam>(c, call.gradient, call.parameters, row + m);
-    }
-    sum = WarpSum(sum) / static_cast<float>(s.outputs);
-    if (lane > 0) continue;
-    means[k] = sum;
-    call.tables.member_bias[k * s.actions + action] = sum;
+    const float mean = StepBiasRow<kAdam>(
+        rules, scales, call, call.bias + (std::size_t{1} * action * s.members + k) * s.outputs);
+    if (threadIdx.x % kWarpSize > 0) continue;
+    means[k] = mean;
+    call.tables.member_bias[k * s.actions + action] = mean;
   }
   __syncthreads();
   if (threadIdx.x > 0) return;
@@ -67,8 +97,9 @@ __device__ void StepBias(const StepConstants& c, const FinishStep& call, int act
 
 // One bias for all outputs: one thread.
 template <bool kAdam>
-__device__ void StepSharedBias(const StepConstants& c, const FinishStep& call) {
-  const float bias = StepAt<kAdam>(c, call.gradient, call.parameters, call.bias);
+__device__ void StepSharedBias(const StepRules& rules, const StepScales& scales,
+                               const FinishStep& call) {
+  const float bias = StepAt<kAdam>(rules, scales, call.gradient, call.parameters, call.bias);
   for (int i = 0; i < call.shape.members * call.shape.actions; ++i) {
     call.tables.member_bias[i] = bias;
   }
@@ -78,7 +109,8 @@ __device__ void StepSharedBias(const StepConstants& c, const FinishStep& call) {
 // Every block finds out by itself how the step is taken. The first ones do the bias.
 template <bool kAdam>
 __global__ void __launch_bounds__(kThreads)
-    FinishStepKernel(const __grid_constant__ FinishStep call, int bias_blocks) {
+    FinishStepKernel(const __grid_constant__ FinishStep call,
+                     const __grid_constant__ StepRules rules, int bias_blocks) {
   extern __shared__ __align__(16) float means[];  // [member]
   __shared__ double scratch[2][kWarpSize];
   double squares = 0;
@@ -92,13 +124,13 @@ __global__ void __launch_bounds__(kThreads)
   }
   squares = BlockSum(squares, scratch[0]);
   loss = BlockSum(loss, scratch[1]);
-  const OptimizerRules& rules = call.rules;
+  const double max_norm = call.rules.max_global_norm;
   const double norm = squares < 0 ? 0 : sqrt(squares);  // rounding may take it below 0
   const bool finite = isfinite(loss) && isfinite(norm);
-  const bool clipped = rules.max_global_norm > 0 && norm >= rules.max_global_norm;
-  const float scale = clipped ? static_cast<float>(rules.max_global_norm / norm) : 1.0F;
-  StepConstants c = StepConstantsOf(rules, StepKind::kPlain, *call.state);  // but for the scale
-  c.gradient_scale = scale;
+  const bool clipped = max_norm > 0 && norm >= max_norm;
+  const float scale = clipped ? static_cast<float>(max_norm / norm) : 1.0F;
+  StepScales scales = StepScalesOf(StepKind::kPlain, *call.state);
+  scales.gradient_scale = scale;
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     StepState& state = *call.state;
     state.loss = loss;
@@ -111,16 +143,16 @@ __global__ void __launch_bounds__(kThreads)
   if (!finite) return;
   if (static_cast<int>(blockIdx.x) < bias_blocks) {
     if (!call.shape.shared_bias) {
-      StepBias<kAdam>(c, call, static_cast<int>(blockIdx.x), means);
+      StepBias<kAdam>(rules, scales, call, static_cast<int>(blockIdx.x), means);
     } else if (threadIdx.x == 0) {
-      StepSharedBias<kAdam>(c, call);
+      StepSharedBias<kAdam>(rules, scales, call);
     }
     return;
   }
   const unsigned index = blockIdx.x - bias_blocks;
   const unsigned count = gridDim.x - bias_blocks;
-  StepRange<kAdam>(c, call.gradient, call.parameters, call.plain, index, count);
-  if (scale < 1) StepRange<kAdam>(c, call.gradient, call.parameters, call.ahead, index, count);
+  StepRange<kAdam>(rules, scales, call, call.plain, index, count);
+  if (scale < 1) StepRange<kAdam>(rules, scales, call, call.ahead, index, count);
 }
 
 int Pieces(std::size_t total, int piece) { return static_cast<int>((total + piece - 1) / piece); }
@@ -159,7 +191,7 @@ void LaunchFinishStep(const FinishStep& call, cudaStream_t stream) {
                 .block = kThreads,
                 .shared_bytes = sizeof(float) * call.shape.members,
                 .stream = stream},
-               call, bias_blocks);
+               call, StepRules(call.rules), bias_blocks);
 }
 
 void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream) {

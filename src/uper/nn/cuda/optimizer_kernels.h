@@ -90,8 +90,7 @@ struct FinishStep {
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream);
 
 // One step on the head's weights, whose gradient is formed in registers; the averages of the
-// weights follow on the way. `weights` starts at the head's weights. Leaves half of each
-// multiprocessor free for what runs beside it.
+// weights follow on the way. `weights` starts at the head's weights.
 void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
                          const HeadGradient& gradient, const ParameterStep& weights,
                          const StepState* state, const HeadTablePointers& tables,

@@ -172,8 +172,10 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
   const HeadShape shapes[] = {
       {.actions = 1, .members = 1, .hidden = 1, .outputs = 1},
       {.actions = 5, .members = 3, .hidden = 19, .outputs = 201},
-      // Those that the copy engine moves.
-      {.actions = 1, .members = 1, .hidden = 8, .outputs = 1},
+      {.actions = 1, .members = 1, .hidden = 8, .outputs = 33},
+      {.actions = 2, .members = 3, .hidden = 5, .outputs = 64},
+      {.actions = 3, .members = 2, .hidden = 7, .outputs = 127},
+      {.actions = 2, .members = 1, .hidden = 600, .outputs = 500},
       {.actions = 18, .members = 10, .hidden = 64, .outputs = 201},
       {.actions = 2, .members = 2, .hidden = 16, .outputs = 300, .separate_hidden = true},
       {.actions = 2, .members = 2, .hidden = 9, .outputs = 300, .separate_hidden = true}};

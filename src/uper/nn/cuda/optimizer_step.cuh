@@ -18,45 +18,56 @@ __device__ inline bool IsDue(StepKind kind, const StepState& state) {
   return false;
 }
 
-// The constants in the precision that the loops use.
-struct StepConstants {
+// The rules in the precision that the loops use: made on the host, because every thread needs them.
+struct StepRules {
   float decay1, other1, decay2, other2, epsilon;
-  float gradient_scale, rate, root_scale;
   bool inside_root;
+
+  explicit StepRules(const OptimizerRules& rules)
+      : decay1(static_cast<float>(rules.decay1)),
+        other1(static_cast<float>(1 - rules.decay1)),
+        decay2(static_cast<float>(rules.decay2)),
+        other2(static_cast<float>(1 - rules.decay2)),
+        epsilon(static_cast<float>(rules.epsilon)),
+        inside_root(rules.inside_root) {}
 };
-__device__ inline StepConstants StepConstantsOf(const OptimizerRules& rules, StepKind kind,
-                                                const StepState& state) {
-  return {.decay1 = static_cast<float>(rules.decay1),
-          .other1 = static_cast<float>(1 - rules.decay1),
-          .decay2 = static_cast<float>(rules.decay2),
-          .other2 = static_cast<float>(1 - rules.decay2),
-          .epsilon = static_cast<float>(rules.epsilon),
-          .gradient_scale = kind == StepKind::kAhead ? 1.0F : state.gradient_scale,
+
+// What changes from step to step.
+struct StepScales {
+  float gradient_scale, rate, root_scale;
+};
+__device__ inline StepScales StepScalesOf(StepKind kind, const StepState& state) {
+  return {.gradient_scale = kind == StepKind::kAhead ? 1.0F : state.gradient_scale,
           .rate = state.rate,
-          .root_scale = state.root_scale,
-          .inside_root = rules.inside_root};
+          .root_scale = state.root_scale};
 }
 
-// Within an ulp or two of the rounded results, and several times cheaper: the optimiser must keep
-// up with memory.
+// Within an ulp or two of the rounded results (below 1e-38: of 0), and several times cheaper: the
+// optimiser must keep up with memory.
 __device__ inline float FastRoot(float x) {
   float root;
-  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
   return root;
+}
+__device__ inline float FastRatio(float x, float y) {
+  float ratio;
+  asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(ratio) : "f"(x), "f"(y));
+  return ratio;
 }
 
 // One parameter; g is already scaled.
 template <bool kAdam>
-__device__ void Step(const StepConstants& c, float g, float& p, float& m, float& v) {
-  m = fmaf(c.decay1, m, c.other1 * g);
-  v = fmaf(c.decay2, v, c.other2 * (g * g));
+__device__ void Step(const StepRules& rules, const StepScales& scales, float g, float& p, float& m,
+                     float& v) {
+  m = fmaf(rules.decay1, m, rules.other1 * g);
+  v = fmaf(rules.decay2, v, rules.other2 * (g * g));
   if (kAdam) {
-    p -= __fdividef(c.rate * m, fmaf(FastRoot(v), c.root_scale, c.epsilon));
+    p -= FastRatio(scales.rate * m, fmaf(FastRoot(v), scales.root_scale, rules.epsilon));
   } else {
     const float variance = fmaxf(0.0F, fmaf(-m, m, v));
     const float divisor =
-        c.inside_root ? FastRoot(variance + c.epsilon) : FastRoot(variance) + c.epsilon;
-    p -= __fdividef(c.rate * g, divisor);
+        rules.inside_root ? FastRoot(variance + rules.epsilon) : FastRoot(variance) + rules.epsilon;
+    p -= FastRatio(scales.rate * g, divisor);
   }
 }
 
