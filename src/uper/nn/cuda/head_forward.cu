@@ -23,12 +23,54 @@ struct Selections {
 // Hidden units whose values lie in shared memory at a time.
 constexpr int kSliceUnits = 64;
 
-// What one block of a selection works on.
+// What one block of a selection works on: some samples of one (action, member).
 struct SelectPlace {
-  int action, member;
+  int member;
   int part;
   int first_output;
 };
+struct SelectedSamples {
+  int action = 0;
+  int count = 0;  // 0: nothing to do
+  int list[kSamples];
+};
+
+// Groups of samples that take the same action: no more than this for one member.
+int MostGroups(const HeadShape& s, int batch, bool all_actions) {
+  const int groups = Pieces(batch, kSamples);
+  return all_actions ? s.actions * groups : std::min(batch, s.actions + groups - 1);
+}
+
+// The samples of the index-th group of a member, actions ascending. One warp.
+__device__ void FindSamples(const HeadShape& s, int batch, const HeadSelection& selection,
+                            int member, int index, SelectedSamples& found) {
+  const int lane = static_cast<int>(threadIdx.x);
+  const auto votes = [&](int first, int action) {
+    const int b = first + lane;
+    return __ballot_sync(kAllLanes,
+                         b < batch && (selection.actions == nullptr ||
+                                       __ldg(selection.actions + b * selection.sample_stride +
+                                             member * selection.member_stride) == action));
+  };
+  int action = 0;
+  for (; action < s.actions; ++action) {
+    int samples = 0;
+    for (int first = 0; first < batch; first += kWarpSize) samples += __popc(votes(first, action));
+    const int groups = (samples + kSamples - 1) / kSamples;
+    if (index < groups) break;
+    index -= groups;
+  }
+  int rank = -index * kSamples;  // in the group
+  for (int first = 0; first < batch && action < s.actions && rank < kSamples; first += kWarpSize) {
+    const unsigned mine = votes(first, action);
+    const int place = rank + __popc(mine & ((1U << lane) - 1));
+    if ((mine >> lane & 1) != 0 && place >= 0 && place < kSamples) found.list[place] = first + lane;
+    rank += __popc(mine);
+  }
+  if (lane > 0) return;
+  found.action = action;
+  found.count = action < s.actions ? min(rank, kSamples) : 0;
+}
 
 // Shared memory of a selecting block.
 struct SelectMemory {
@@ -37,9 +79,8 @@ struct SelectMemory {
     float weights[kSliceUnits * kTileOutputs];  // [unit][output of the tile]
     float warp_sums[kWarps][kSamples][kTileOutputs];
   };
-  int count;
+  SelectedSamples samples;
 };
-std::size_t SelectBytes(int batch) { return sizeof(SelectMemory) + sizeof(int) * batch; }
 
 // Starts the copy of `rows` rows of weights. Rows of one tile are one piece of memory.
 __device__ void StartWeights(const float* from, int rows, int width, int outputs, float* to) {
@@ -92,59 +133,55 @@ __device__ void AddUnits(const SelectMemory& memory, int units, int width, int w
 // The warps share the hidden units of the part, the lanes go along the outputs.
 template <int kLane>
 __device__ void SelectBlock(const HeadShape& s, int batch, const HeadSelection& selection,
-                            const SelectPlace& place, SelectMemory& memory, int* list) {
+                            const SelectPlace& place, int group, SelectMemory& memory) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const bool all = selection.actions == nullptr;
   if (!selection.actions_ready) AwaitPredecessor();
-  const int samples = ListSamples(batch, list, &memory.count, [&](int b) {
-    return all || __ldg(selection.actions + b * selection.sample_stride +
-                        place.member * selection.member_stride) == place.action;
-  });
+  if (warp == 0) FindSamples(s, batch, selection, place.member, group, memory.samples);
+  __syncthreads();
+  const int count = memory.samples.count;
+  const int action = memory.samples.action;
+  if (count == 0) return;
   const int part_size = (s.hidden + kHeadParts - 1) / kHeadParts;
   const int begin = min(place.part * part_size, s.hidden);
   const int end = min(begin + part_size, s.hidden);
   const int width = min(kLane * kWarpSize, s.outputs - place.first_output);
-  const float* w = selection.w + BlockAt(s, place.action, place.member) + place.first_output;
+  const float* w = selection.w + BlockAt(s, action, place.member) + place.first_output;
   const float* hidden = selection.hidden + MemberUnits(s, place.member);
-  const int rows = all ? s.actions * s.members : s.members;
-  const int row = all ? place.action * s.members + place.member : place.member;
   bool awaited = !selection.actions_ready;
-  for (int first = 0; first < samples; first += kSamples) {
-    const int count = min(kSamples, samples - first);
-    float sums[kSamples][kLane] = {};
-    for (int slice = begin; slice < end; slice += kSliceUnits) {
-      const int units = min(kSliceUnits, end - slice);
-      __syncthreads();  // what was there has been read
-      StartWeights(w + slice * s.outputs, units, width, s.outputs, memory.weights);
-      if (!awaited) AwaitPredecessor();
-      awaited = true;
-      LoadUnits(hidden + slice, s.hidden_total(), list + first, count, units, memory);
-      __pipeline_wait_prior(0);
-      __syncthreads();
-      AddUnits(memory, units, width, warp, lane, sums);
-    }
-    __syncthreads();  // the sums take the place of the weights
-#pragma unroll
-    for (int i = 0; i < kSamples; ++i) {
-#pragma unroll
-      for (int j = 0; j < kLane; ++j) {
-        memory.warp_sums[warp][i][j * kWarpSize + lane] = sums[i][j];
-      }
-    }
+  float sums[kSamples][kLane] = {};
+  for (int slice = begin; slice < end; slice += kSliceUnits) {
+    const int units = min(kSliceUnits, end - slice);
+    if (slice > begin) __syncthreads();  // what was there has been read
+    StartWeights(w + slice * s.outputs, units, width, s.outputs, memory.weights);
+    if (!awaited) AwaitPredecessor();
+    awaited = true;
+    LoadUnits(hidden + slice, s.hidden_total(), memory.samples.list, count, units, memory);
+    __pipeline_wait_prior(0);
     __syncthreads();
-    const int output = static_cast<int>(threadIdx.x);
-    if (output >= width) continue;
-    for (int i = 0; i < count; ++i) {
-      float sum = 0;
-#pragma unroll
-      for (int g = 0; g < kWarps; ++g) sum += memory.warp_sums[g][i][output];
-      const std::ptrdiff_t at =
-          (static_cast<std::ptrdiff_t>(place.part) * batch + list[first + i]) * rows + row;
-      selection.parts[at * s.outputs + place.first_output + output] = sum;
-    }
+    AddUnits(memory, units, width, warp, lane, sums);
   }
   if (!awaited) AwaitPredecessor();
+  __syncthreads();  // the sums take the place of the weights
+#pragma unroll
+  for (int i = 0; i < kSamples; ++i) {
+#pragma unroll
+    for (int j = 0; j < kLane; ++j) memory.warp_sums[warp][i][j * kWarpSize + lane] = sums[i][j];
+  }
+  __syncthreads();
+  const int output = static_cast<int>(threadIdx.x);
+  if (output >= width) return;
+  const bool all = selection.actions == nullptr;
+  const int rows = all ? s.actions * s.members : s.members;
+  const int row = all ? action * s.members + place.member : place.member;
+  for (int i = 0; i < count; ++i) {
+    float sum = 0;
+#pragma unroll
+    for (int g = 0; g < kWarps; ++g) sum += memory.warp_sums[g][i][output];
+    const std::ptrdiff_t at =
+        (static_cast<std::ptrdiff_t>(place.part) * batch + memory.samples.list[i]) * rows + row;
+    selection.parts[at * s.outputs + place.first_output + output] = sum;
+  }
 }
 static_assert(kTileOutputs <= kThreads, "a thread adds up one output");
 
@@ -197,19 +234,18 @@ __global__ void __launch_bounds__(kThreads) MeansKernel(const __grid_constant__ 
   means.chosen[b * means.members + member] = best;
 }
 
-// Grid: action x member, part x tile of outputs, selection.
+// Grid: groups of samples x members, parts x tiles of outputs, selections.
 template <int kLane>
 __global__ void __launch_bounds__(kThreads, 3)
     SelectKernel(HeadShape s, int batch, const __grid_constant__ Selections selections) {
   extern __shared__ __align__(16) float shared[];
   const SelectPlace place{
-      .action = static_cast<int>(blockIdx.x) / s.members,
       .member = static_cast<int>(blockIdx.x) % s.members,
       .part = static_cast<int>(blockIdx.y) % kHeadParts,
       .first_output = static_cast<int>(blockIdx.y) / kHeadParts * kLane * kWarpSize};
   SelectBlock<kLane>(s, batch, selections.list[blockIdx.z], place,
-                     *reinterpret_cast<SelectMemory*>(shared),
-                     reinterpret_cast<int*>(shared + sizeof(SelectMemory) / sizeof(float)));
+                     static_cast<int>(blockIdx.x) / s.members,
+                     *reinterpret_cast<SelectMemory*>(shared));
 }
 template <int kLane, bool kWhole>
 struct SelectKernels {
@@ -302,10 +338,14 @@ void LaunchSelect(const HeadShape& shape, int batch, std::span<const HeadSelecti
   UPER_CHECK(!selections.empty() && selections.size() <= kMaxSelections, "selections to do");
   Selections list;
   std::copy(selections.begin(), selections.end(), list.list);
-  const dim3 grid(shape.actions * shape.members, kHeadParts * Pieces(shape.outputs, kTileOutputs),
+  int groups = 0;
+  for (const HeadSelection& selection : selections) {
+    groups = std::max(groups, MostGroups(shape, batch, selection.actions == nullptr));
+  }
+  const dim3 grid(groups * shape.members, kHeadParts * Pieces(shape.outputs, kTileOutputs),
                   static_cast<unsigned>(selections.size()));
   LaunchKernel("outputs of the head", KernelFor<SelectKernels>(shape.outputs),
-               {grid, kThreads, SelectBytes(batch), stream, follow}, shape, batch, list);
+               {grid, kThreads, sizeof(SelectMemory), stream, follow}, shape, batch, list);
 }
 
 void LaunchMeans(const HeadMeans& means, cudaStream_t stream, Follow follow) {
