@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/uper/bench_gpu_acting.h"
 #include "apps/uper/bench_peers.h"
 #include "apps/uper/bench_step_parts.h"
 #include "apps/uper/bench_timing.h"
@@ -29,6 +30,8 @@ struct LearnerTimes {
   Timing act_after_update;                // the parameters have just changed, as in training
   std::optional<Timing> act_many;         // kManyActs decisions at once
   std::optional<Timing> update_resident;  // the batch is in the GPU's memory already
+  // One decision and kManyActs, from frames in the GPU's memory and one new one an environment.
+  std::optional<Timing> act_resident, act_many_resident;
 };
 
 Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
@@ -66,6 +69,12 @@ LearnerTimes MeasureLearner(const BenchLearnerOptions& options, const RunConfig&
   if (auto* gpu = dynamic_cast<GpuLearner*>(learner.get())) {
     times.update_resident =
         MeasureSeconds(measure, stop, [&](std::uint64_t) { gpu->UpdateAgain(); });
+    if (GpuActing::Suits(spec.network) && spec.batch >= kManyActs) {
+      GpuActing acting(*gpu, batch.Observations(1));
+      times.act_resident = MeasureSeconds(measure, stop, [&](std::uint64_t) { acting.Act(1); });
+      times.act_many_resident =
+          MeasureSeconds(measure, stop, [&](std::uint64_t) { acting.Act(kManyActs); });
+    }
   }
   return times;
 }
@@ -126,6 +135,12 @@ void PrintTable(const BenchLearnerOptions& options, const LearnerTimes& times,
     fmt::print("{:44} {:>28}\n", fmt::format("{} decisions at once, us", kManyActs),
                text(*times.act_many, 1e6));
   }
+  if (times.act_resident) {
+    fmt::print("{:44} {:>28}\n", "one decision, frames in GPU memory, us",
+               text(*times.act_resident, 1e6));
+    fmt::print("{:44} {:>28}\n", fmt::format("{} decisions, frames in GPU memory, us", kManyActs),
+               text(*times.act_many_resident, 1e6));
+  }
   for (const auto& peer : peers) {
     fmt::print("{:44} {:>28}  {:.1f} times ours (lowest: {:.1f})\n",
                fmt::format("{}, ms", peer.at("name").get<std::string>()),
@@ -179,6 +194,10 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
                                  {"act_after_update_us", 1e6 * times.act_after_update.median},
                                  {"peers", peers}};
   if (times.act_many) json["act_16_us"] = 1e6 * times.act_many->median;
+  if (times.act_resident) {
+    json["act_resident_us"] = 1e6 * times.act_resident->median;
+    json["act_16_resident_us"] = 1e6 * times.act_many_resident->median;
+  }
   if (times.update_resident) {
     json["gpu"] = FindGpu().name;
     json["update_resident_ms"] = 1e3 * times.update_resident->median;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/few_rows.h"
 #include "uper/nn/cuda/pixel_convolution.h"
 #include "uper/nn/cuda/product_plan.h"
 
@@ -278,7 +279,11 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
     if (call.bytes) UsePixels(call);
     PlanBlocks(call);
     call.follow = i > 0 ? Follow::kOverlap : Follow::kAfter;
-    LaunchProducts(call, stream);
+    if (SuitsFewRows(call)) {
+      LaunchFewRows(call, stream);
+    } else {
+      LaunchProducts(call, stream);
+    }
   }
 }
 

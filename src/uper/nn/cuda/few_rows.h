@@ -1,0 +1,17 @@
+#pragma once
+
+#include "uper/nn/cuda/product.h"
+
+namespace uper {
+
+// Dense layers of few observations, as when acting: the weights are read once, straight into
+// registers. The sums are those of LaunchProducts() to the bit: `splits` parts of the length, in
+// each of them one sum a warp.
+
+// One product with at most kFewRows rows, bias and ReLU, operands at strides, and no more splits
+// than a cluster has blocks.
+inline constexpr int kFewRows = 16;
+bool SuitsFewRows(const ProductCall& call);
+void LaunchFewRows(const ProductCall& call, cudaStream_t stream);
+
+}  // namespace uper
