@@ -10,24 +10,25 @@ namespace uper {
 __device__ inline int MmaGroup(int lane) { return lane >> 2; }
 __device__ inline int MmaPlace(int lane) { return lane & 3; }
 
+inline constexpr unsigned kTf32Bits = 0xffffe000U;  // of an fp32 number
+
 // To the nearest number of 11 bits, ties away from 0.
 __device__ inline unsigned RoundedToTf32(float value) {
-  constexpr unsigned kCounts = 0xffffe000U;
   unsigned rounded;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
-  return rounded & kCounts;
+  return rounded & kTf32Bits;
 }
 
-// terms [term][i]: numbers of 11 bits whose sum is close to values[i], the largest first.
+// terms [term][i]: one or two numbers of 11 bits whose sum is close to values[i]. What the first
+// leaves has 12 bits; the last of them is cut off, for rounding it up would be as wrong.
 template <int kTerms, int kCount>
 __device__ void SplitIntoTf32(const float (&values)[kCount], unsigned (&terms)[kTerms][kCount]) {
+  static_assert(kTerms == 1 || kTerms == 2);
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    float rest = values[i];
-#pragma unroll
-    for (int term = 0; term < kTerms; ++term) {
-      terms[term][i] = RoundedToTf32(rest);
-      rest -= __uint_as_float(terms[term][i]);  // exact
+    terms[0][i] = RoundedToTf32(values[i]);
+    if constexpr (kTerms == 2) {
+      terms[1][i] = __float_as_uint(values[i] - __uint_as_float(terms[0][i])) & kTf32Bits;
     }
   }
 }

@@ -6,9 +6,7 @@
 namespace uper {
 
 // A tile of a product on tensor cores, from operands of kTerms numbers of 11 bits each. Sides are
-// taken in groups of 8: two of A and one of B are a tile of the hardware. Which indices a group
-// holds is ours to choose, and so is the order of the steps: as neighbours in shared memory are
-// read best.
+// taken in groups of 8: two of A and one of B are a tile of the hardware.
 template <int kRows_, int kColumns_, Along kA, Along kB, int kTerms>
 struct MmaTile {
   static constexpr int kRows = kRows_;
@@ -16,17 +14,14 @@ struct MmaTile {
   static constexpr int kChunk = ProductChunk(kA);
   static constexpr bool kHasColumns = kA == Along::kSide;  // there may be a row of sums
   static constexpr int kSteps = kChunk / kProductWarps;    // of a chunk for one warp
-  static constexpr int kPairs = kSteps / 4;                // steps of one lane
+  static constexpr int kLaneSteps = kSteps / 4;            // of one lane
   static_assert(kSteps == 4 || kSteps == 8);
-  static_assert(kSteps == 8 || (kA == Along::kSide && kB == Along::kSide));
-  // Rows of shared memory that a warp reads together lie 8 banks apart: 8 lanes of neighbouring
-  // rows along the length, or 4 lanes kPairs rows apart.
+  // A warp reads 8 x 4 floats at a time: 8 rows 4 banks apart, or 4 rows 8 banks apart.
   template <Along kAlong, int kSide>
-  using ChunkOf = PaddedChunk<kAlong, kSide, kChunk, kAlong == Along::kSide && kPairs == 2 ? 4 : 8>;
+  using ChunkOf = PaddedChunk<kAlong, kSide, kChunk, kAlong == Along::kLength ? 4 : 8>;
   using ChunkA = ChunkOf<kA, kRows>;
   using ChunkB = ChunkOf<kB, kColumns>;
-  // Of a row of a warp's sums in shared memory.
-  static constexpr int kSumsStride = kColumns + (kB == Along::kSide ? 4 : 8);
+  static constexpr int kSumsStride = kColumns + 8;  // of a row of a warp's sums in shared memory
 
   // What one lane knows of a split's product.
   static constexpr int kGroupsM = kRows / 8;
@@ -40,26 +35,26 @@ struct MmaTile {
   // Adds a warp's share of a chunk; `columns`: with the row of sums.
   __device__ static void Multiply(const float* stage, int warp, int lane, bool columns,
                                   Sums& result) {
-    float a[kGroupsM][kPairs];
-    float b[kGroupsN][kPairs];
+    float a[kGroupsM][kLaneSteps];
+    float b[kGroupsN][kLaneSteps];
     LoadSteps<ChunkA>(stage, warp, lane, a);
     LoadSteps<ChunkB>(stage + ChunkA::kFloats, warp, lane, b);
     if (kHasColumns && columns) {
 #pragma unroll
       for (int j = 0; j < kGroupsN; ++j) {
 #pragma unroll
-        for (int step = 0; step < kPairs; ++step) result.columns[j] += b[j][step];
+        for (int step = 0; step < kLaneSteps; ++step) result.columns[j] += b[j][step];
       }
     }
-    unsigned b_terms[kGroupsN][kTerms][kPairs];
+    unsigned b_terms[kGroupsN][kTerms][kLaneSteps];
 #pragma unroll
     for (int j = 0; j < kGroupsN; ++j) SplitIntoTf32(b[j], b_terms[j]);
 #pragma unroll
     for (int i = 0; i < kGroupsM; i += 2) {
-      float two[2 * kPairs];  // [step][row]
+      float two[2 * kLaneSteps];  // [step][row]
 #pragma unroll
-      for (int e = 0; e < 2 * kPairs; ++e) two[e] = a[i + e % 2][e / 2];
-      unsigned a_terms[kTerms][2 * kPairs];
+      for (int e = 0; e < 2 * kLaneSteps; ++e) two[e] = a[i + e % 2][e / 2];
+      unsigned a_terms[kTerms][2 * kLaneSteps];
       SplitIntoTf32(two, a_terms);
 #pragma unroll
       for (int j = 0; j < kGroupsN; ++j) AddMma(a_terms, b_terms[j], result.sums[i / 2][j]);
@@ -71,14 +66,12 @@ struct MmaTile {
                                float* column_sums) {
 #pragma unroll
     for (int i = 0; i < kGroupsM; ++i) {
-      float* row = sums + SideOf<kA, kGroupsM>(i, MmaGroup(lane)) * kSumsStride;
+      float* row = sums + (8 * i + MmaGroup(lane)) * kSumsStride + 2 * MmaPlace(lane);
 #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-#pragma unroll
-        for (int j = 0; j < kGroupsN; ++j) {
-          row[SideOf<kB, kGroupsN>(j, 2 * MmaPlace(lane) + e)] =
-              result.sums[i / 2][j][2 * (i % 2) + e];
-        }
+      for (int j = 0; j < kGroupsN; ++j) {
+        const float(&four)[4] = result.sums[i / 2][j];
+        *reinterpret_cast<float2*>(row + 8 * j) =
+            make_float2(four[2 * (i % 2)], four[2 * (i % 2) + 1]);
       }
     }
     if (kHasColumns && columns) {
@@ -87,50 +80,26 @@ struct MmaTile {
         float sum = result.columns[j];  // over the places: theirs are different steps
         sum += __shfl_xor_sync(0xffffffffU, sum, 1);
         sum += __shfl_xor_sync(0xffffffffU, sum, 2);
-        if (MmaPlace(lane) == 0) column_sums[SideOf<kB, kGroupsN>(j, MmaGroup(lane))] = sum;
+        if (MmaPlace(lane) == 0) column_sums[8 * j + MmaGroup(lane)] = sum;
       }
     }
   }
 
  private:
-  // Groups whose i-th indices are neighbours, where the side lies along memory.
-  template <int kGroups>
-  static constexpr int kTogether = kGroups % 4 == 0 ? 4 : 2;
-
-  // The side index of a group's i-th entry.
-  template <Along kAlong, int kGroups>
-  __device__ static int SideOf(int group, int i) {
-    if (kAlong == Along::kLength) return 8 * group + i;
-    return (group / kTogether<kGroups> * 8 + i) * kTogether<kGroups> + group % kTogether<kGroups>;
-  }
-
   // A lane's steps of an operand: values[group][step].
   template <typename Chunk, int kGroups>
   __device__ static void LoadSteps(const float* chunk, int warp, int lane,
-                                   float (&values)[kGroups][kPairs]) {
-    const int first = warp * kSteps + MmaPlace(lane) * kPairs;
-    if constexpr (Chunk::kAlong == Along::kLength) {
+                                   float (&values)[kGroups][kLaneSteps]) {
+    constexpr bool kAlongLength = Chunk::kAlong == Along::kLength;
+    const int side = MmaGroup(lane);
+    const int step = warp * kSteps + MmaPlace(lane);
+    chunk += kAlongLength ? side * Chunk::kStride + step : step * Chunk::kStride + side;
 #pragma unroll
-      for (int group = 0; group < kGroups; ++group) {
-        const float2 two = *reinterpret_cast<const float2*>(
-            chunk + (8 * group + MmaGroup(lane)) * Chunk::kStride + first);
-        values[group][0] = two.x;
-        values[group][1] = two.y;
-      }
-    } else {
-      constexpr int kWidth = kTogether<kGroups>;
-      struct alignas(sizeof(float) * kWidth) Neighbours {
-        float values[kWidth];
-      };
+    for (int group = 0; group < kGroups; ++group) {
 #pragma unroll
-      for (int step = 0; step < kPairs; ++step) {
-#pragma unroll
-        for (int group = 0; group < kGroups; group += kWidth) {
-          const auto neighbours = *reinterpret_cast<const Neighbours*>(
-              chunk + (first + step) * Chunk::kStride + 8 * group + MmaGroup(lane) * kWidth);
-#pragma unroll
-          for (int e = 0; e < kWidth; ++e) values[group + e][step] = neighbours.values[e];
-        }
+      for (int i = 0; i < kLaneSteps; ++i) {
+        values[group][i] = chunk[kAlongLength ? 8 * group * Chunk::kStride + 4 * i
+                                              : 4 * i * Chunk::kStride + 8 * group];
       }
     }
   }
