@@ -11,6 +11,7 @@ struct FmaTile {
   static constexpr int kRows = kRows_;
   static constexpr int kColumns = kColumns_;
   static constexpr int kChunk = ProductChunk(kA);
+  static constexpr int kStages = 3;                        // chunks in flight and at work
   static constexpr bool kHasColumns = kA == Along::kSide;  // there may be a row of sums
   using ChunkA = PaddedChunk<kA, kRows, kChunk, kA == Along::kLength ? 4 : 0>;
   using ChunkB = PaddedChunk<kB, kColumns, kChunk, kB == Along::kLength ? 4 : 0>;

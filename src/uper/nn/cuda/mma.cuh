@@ -35,7 +35,8 @@ __device__ void SplitIntoTf32(const float (&values)[kCount], unsigned (&terms)[k
 
 // sums [row group, row group + 8][column] += a * b over 4 steps; a [row].
 __device__ inline void AddMma(const unsigned (&a)[2], const unsigned (&b)[1], float (&sums)[4]) {
-  asm("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 "
+  asm volatile(
+      "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 "
       "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(b[0]));
@@ -43,7 +44,8 @@ __device__ inline void AddMma(const unsigned (&a)[2], const unsigned (&b)[1], fl
 
 // The same over 8 steps; a [step place, place + 4][row], b [step].
 __device__ inline void AddMma(const unsigned (&a)[4], const unsigned (&b)[2], float (&sums)[4]) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
       "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));

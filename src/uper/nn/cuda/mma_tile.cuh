@@ -12,6 +12,9 @@ struct MmaTile {
   static constexpr int kRows = kRows_;
   static constexpr int kColumns = kColumns_;
   static constexpr int kChunk = ProductChunk(kA);
+  // Chunks in flight and at work: they are done sooner than new ones come. As many as leave room
+  // for two blocks.
+  static constexpr int kStages = kA == Along::kSide ? 6 : kRows > 48 ? 3 : 4;
   static constexpr bool kHasColumns = kA == Along::kSide;  // there may be a row of sums
   static constexpr int kSteps = kChunk / kProductWarps;    // of a chunk for one warp
   static constexpr int kLaneSteps = kSteps / 4;            // of one lane

@@ -16,7 +16,6 @@ namespace uper {
 // The kernel of all products, for one way to multiply: a Tile (FmaTile, MmaTile) says how a warp
 // multiplies its share of a chunk.
 
-inline constexpr int kProductStages = 3;  // chunks in flight
 inline constexpr int kProductBlocksPerProcessor = 2;
 
 // How operands are fetched.
@@ -55,7 +54,7 @@ struct BlockMemory {
   static constexpr int kWarpSums = Tile::kRows * Tile::kSumsStride;
   static constexpr int kColumnSums = kProductWarps * kWarpSums;
   static constexpr int kSums = kColumnSums + kProductWarps * Tile::kColumns;
-  static constexpr int kWork = kProductStages * kStage > kSums ? kProductStages* kStage : kSums;
+  static constexpr int kWork = Tile::kStages * kStage > kSums ? Tile::kStages* kStage : kSums;
   // Behind it: the results of a split, [row][column] and the row of sums.
   static constexpr int kTile = (Tile::kRows + 1) * Tile::kColumns;
 };
@@ -131,8 +130,8 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
     const int begin = static_cast<int>(static_cast<long long>(chunks) * split / call.splits);
     const int end = static_cast<int>(static_cast<long long>(chunks) * (split + 1) / call.splits);
     const auto next_stage = [&](float* stage) {
-      return stage == memory + (kProductStages - 1) * Memory::kStage ? memory
-                                                                     : stage + Memory::kStage;
+      return stage == memory + (Tile::kStages - 1) * Memory::kStage ? memory
+                                                                    : stage + Memory::kStage;
     };
     const auto expect = [&](int chunk) {
       if (!kPixels) load_a.Expect(chunk * kChunk, p.length);
@@ -154,19 +153,19 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
     if (i > 0) __syncthreads();  // the sums before have been read
     expect(begin);
     float* to = memory;  // where the next chunk arrives
-    for (int chunk = begin; chunk < begin + kProductStages - 1; ++chunk) {
+    for (int chunk = begin; chunk < begin + Tile::kStages - 1; ++chunk) {
       start(chunk, to);
       if (kPixels && chunk < end) pixels.Store(to);
       to = next_stage(to);
     }
     const float* from = memory;
     for (int chunk = begin; chunk < end; ++chunk) {
-      __pipeline_wait_prior(kProductStages - 2);
+      __pipeline_wait_prior(Tile::kStages - 2);
       __syncthreads();
-      start(chunk + kProductStages - 1, to);
+      start(chunk + Tile::kStages - 1, to);
       Tile::Multiply(from, warp, lane, columns, result);
       // That stage was read in the round before, which all have left.
-      if (kPixels && chunk + kProductStages - 1 < end) pixels.Store(to);
+      if (kPixels && chunk + Tile::kStages - 1 < end) pixels.Store(to);
       to = next_stage(to);
       from = next_stage(const_cast<float*>(from));
     }
