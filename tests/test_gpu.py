@@ -41,6 +41,57 @@ def test_a_run_moves_between_devices(uper, gpu, tmp_path):
     assert uper("evaluate", tmp_path / "run", "--episodes", 1).returncode == 0
 
 
+def test_other_precisions_need_a_gpu(uper, gpu, tmp_path):
+    devices = ["cpu"] if gpu else ["cpu", "auto"]
+    for device in devices:
+        for precision in ["tf32", "tf32x3"]:
+            result = uper("train", *SMALL, "--frames", 150, "--device", device, "--set", f"precision={precision}",
+                          "--out", tmp_path / "run")
+            assert result.returncode == 2, result.stderr
+            assert precision in result.stderr and "needs a GPU" in result.stderr and "fp32" in result.stderr
+            assert not (tmp_path / "run").exists()
+    result = uper("bench", "learner", "--set", "precision=tf32")
+    assert result.returncode == 2 and "needs a GPU" in result.stderr
+
+
+def test_an_agent_of_another_precision_can_be_watched_without_a_gpu(uper, gpu, tmp_path):
+    if gpu:
+        pytest.skip("there is a GPU")
+    assert train(uper, tmp_path / "run", 150, "auto").returncode == 0
+    config = tmp_path / "run" / "config.toml"
+    text = config.read_text()
+    assert 'precision = "fp32"' in text
+    config.write_text(text.replace('precision = "fp32"', 'precision = "tf32"'))
+    result = uper("evaluate", tmp_path / "run", "--episodes", 1)
+    assert result.returncode == 0, result.stderr
+    result = train(uper, tmp_path / "run", 300, "auto")  # but not trained on
+    assert result.returncode == 2 and "precision" in result.stderr
+
+
+@pytest.mark.parametrize("precision", ["tf32", "tf32x3"])
+def test_a_run_of_another_precision_goes_on_as_it_began(uper, gpu, tmp_path, precision):
+    if not gpu:
+        pytest.skip("no GPU")
+
+    def run(folder, frames, *more):
+        return uper("train", "--agent", "qr-ens-uper", *SMALL, "--frames", frames, "--device", "cuda", *more,
+                    "--out", folder)
+
+    setting = ["--set", f"precision={precision}"]
+    for frames in [450, 900]:
+        result = run(tmp_path / "halves", frames, *setting)
+        assert result.returncode == 0, result.stderr
+    assert run(tmp_path / "whole", 900, *setting).returncode == 0
+    assert run(tmp_path / "fp32", 900).returncode == 0
+    assert hashes(uper, tmp_path / "halves") == hashes(uper, tmp_path / "whole")
+    assert hashes(uper, tmp_path / "whole") != hashes(uper, tmp_path / "fp32")
+    result = run(tmp_path / "whole", 1200)  # fp32 was asked for
+    assert result.returncode == 2 and "precision" in result.stderr
+    assert uper("evaluate", tmp_path / "whole", "--episodes", 1).returncode == 0
+    result = uper("bench", "learner", "--device", "cuda", "--json", "--repeats", 1, *setting)
+    assert json.loads(result.stdout)["precision"] == precision
+
+
 def hashes(uper, folder):
     result = json.loads(uper("inspect", folder, "--json").stdout)
     return result["parameters_hash"], result["replay_hash"]

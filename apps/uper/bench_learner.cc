@@ -173,7 +173,7 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
   if (!options.json) {
     PrintTable(
         options, times,
-        gpu ? FindGpu().name
+        gpu ? fmt::format("{}, {}", FindGpu().name, ChoiceName(spec.precision))
             : fmt::format("{} thread{}, {}", threads, threads == 1 ? "" : "s", SimdTargetName()),
         peers);
     return kExitDone;
@@ -186,6 +186,7 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
                                  {"batch", spec.batch},
                                  {"threads", threads},
                                  {"device", gpu ? "cuda" : "cpu"},
+                                 {"precision", ChoiceName(spec.precision)},
                                  {"instruction_set", SimdTargetName()},
                                  {"update_ms", 1e3 * times.update.median},
                                  {"update_ms_spread", SpreadJson(Scaled(times.update, 1e3))},

@@ -8,6 +8,7 @@
 #include "apps/uper/recording.h"
 #include "apps/uper/run_setup.h"
 #include "uper/core/moments.h"
+#include "uper/nn/gpu.h"
 #include "uper/stats/bootstrap.h"
 #include "uper/train/evaluator.h"
 #include "uper/train/learner_tensors.h"
@@ -127,13 +128,22 @@ std::string Verdict(const PolicyReturn& agent, const PolicyReturn& random) {
   return "No difference to a random policy is shown: the intervals meet.";
 }
 
+// Members can be seen on the CPU alone, and it has nothing but fp32: an agent that learned in
+// another precision can still be watched where there is no GPU.
+void UseCpuIfNeeded(const EvaluateOptions& options, RunConfig& config) {
+  const bool falls_back = config.device == DeviceChoice::kAuto && !FindGpu().usable;
+  if (options.video.empty() && !falls_back) return;
+  config.device = DeviceChoice::kCpu;
+  config.precision = Precision::kFp32;
+}
+
 }  // namespace
 
 int EvaluateRun(const EvaluateOptions& given, const StopFlag& stop) {
   const EvaluateOptions options = WithLimits(given);
   SavedRun run = OpenRun(RunFolder(options.run));
   run.config.seed = static_cast<std::int64_t>(options.seed);
-  if (!options.video.empty()) run.config.device = DeviceChoice::kCpu;  // where members can be seen
+  UseCpuIfNeeded(options, run.config);
   ThreadPool pool(ThreadsOf(run.config));
   const std::unique_ptr<Learner> learner = LearnerOf(run.config, pool);
   RestoreLearner(run.checkpoint, *learner);

@@ -8,6 +8,7 @@
 #include "uper/nn/cpu/cpu_learner.h"
 #include "uper/nn/gpu.h"
 #include "uper/train/checkpoint_store.h"
+#include "uper/train/config_choices.h"
 #include "uper/train/gpu_memory.h"
 #include "uper/train/make_experience.h"
 #include "uper/train/make_learner.h"
@@ -31,7 +32,12 @@ DeviceChoice DeviceOf(const RunConfig& config) {
   if (config.device == DeviceChoice::kCpu) return DeviceChoice::kCpu;
   const GpuInfo gpu = FindGpu();
   if (gpu.usable) return DeviceChoice::kCuda;
-  if (config.device == DeviceChoice::kAuto) return DeviceChoice::kCpu;
+  if (config.device == DeviceChoice::kAuto) {
+    if (config.precision == Precision::kFp32) return DeviceChoice::kCpu;
+    throw Error(ErrorKind::kUsage, "precision '" + std::string(ChoiceName(config.precision)) +
+                                       "' needs a GPU: " + gpu.why_not +
+                                       "; precision 'fp32' runs on the CPU");
+  }
   throw Error(ErrorKind::kResources,
               "device 'cuda': " + gpu.why_not + "; --device cpu or auto runs on the CPU");
 }

@@ -23,7 +23,8 @@ int ThreadsOf(const RunConfig& config);
 int FramesPerStepOf(const RunConfig& config);
 
 // What `device` of a configuration means on this machine, kCpu or kCuda. Throws Error(kResources)
-// if the GPU that was asked for cannot be used.
+// if the GPU that was asked for cannot be used, Error(kUsage) if the precision needs one and
+// `device` leaves it open.
 DeviceChoice DeviceOf(const RunConfig& config);
 // Not initialised. The pool must outlive it.
 std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool);

@@ -9,6 +9,7 @@
 #include "uper/nn/network_spec.h"
 #include "uper/nn/optimizer.h"
 #include "uper/nn/parameter_layout.h"
+#include "uper/nn/precision.h"
 
 namespace uper {
 
@@ -19,6 +20,7 @@ struct LearnerSpec {
   std::variant<AdamOptions, RmsPropOptions> optimizer;
   double max_global_norm = 0;  // gradients are scaled down to it; 0: never
   int batch = 32;
+  Precision precision = Precision::kFp32;  // on a GPU
 
   // Throws Error(kUsage) that names the field.
   void Validate() const;

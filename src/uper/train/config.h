@@ -8,6 +8,7 @@
 #include "uper/envs/options.h"
 #include "uper/nn/loss_spec.h"
 #include "uper/nn/optimizer.h"
+#include "uper/nn/precision.h"
 #include "uper/replay/make_selector.h"
 
 namespace uper {
@@ -111,6 +112,7 @@ struct RunConfig {
   int environments = 1;
   bool overlap_updates = false;
   DeviceChoice device = DeviceChoice::kAuto;
+  Precision precision = Precision::kFp32;
   std::int64_t checkpoint_every_frames = 1'000'000;
   std::int64_t log_every_frames = 50'000;
   std::int64_t evaluate_every_frames = 1'000'000;

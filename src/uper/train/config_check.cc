@@ -112,6 +112,9 @@ void CheckPeriods(const RunConfig& config) {
 }  // namespace
 
 void CheckConfig(const RunConfig& config) {
+  Require(config.precision == Precision::kFp32 || config.device != DeviceChoice::kCpu,
+          Named("precision", config.precision) +
+              " needs a GPU; set it to \"fp32\" or device to \"cuda\"");
   Require(config.environments <= config.replay.batch_size,
           "environments (" + std::to_string(config.environments) +
               ") is above replay.batch_size (" + std::to_string(config.replay.batch_size) +

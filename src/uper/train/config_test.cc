@@ -149,6 +149,16 @@ TEST(ConfigTest, AnUnknownChoiceGetsTheNearest) {
   EXPECT_TRUE(thrown.Says("did you mean 'info_gain_delta'?")) << thrown.message;
 }
 
+TEST(ConfigTest, PrecisionIsPlainUnlessAskedFor) {
+  RunConfig config;
+  EXPECT_EQ(config.precision, Precision::kFp32);
+  SetKey(config, "precision", "tf32x3", "--set");
+  EXPECT_EQ(config.precision, Precision::kTf32x3);
+  const Thrown thrown = Catch([&] { SetKey(config, "precision", "tf23", "--set"); });
+  EXPECT_EQ(thrown.kind, ErrorKind::kUsage);
+  EXPECT_TRUE(thrown.Says("precision must be one of fp32, tf32, tf32x3")) << thrown.message;
+}
+
 TEST(ConfigTest, TomlErrorsNameTheLine) {
   RunConfig config;
   EXPECT_TRUE(Catch([&] { ApplyToml(config, "seed = 1\nframes = = 2\n", "f"); }).Says("f:2: "));

@@ -92,7 +92,8 @@ LearnerSpec LearnerSpecFrom(const RunConfig& config, const EnvironmentSpec& envi
                    .loss = LossOf(config),
                    .optimizer = OptimizerOf(config.optimizer),
                    .max_global_norm = config.optimizer.max_global_norm,
-                   .batch = config.replay.batch_size};
+                   .batch = config.replay.batch_size,
+                   .precision = config.precision};
   spec.Validate();
   return spec;
 }

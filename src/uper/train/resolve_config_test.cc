@@ -249,6 +249,8 @@ TEST(CheckConfigTest, ContradictionsAreRefusedWithAdvice) {
       {{"exploration.end_frames=0", "exploration.start_frames=1"}, "must not be above"},
       {{"evaluation_frames=0", "evaluation_episodes=0"}, "an evaluation needs an end"},
       {{"environment.sticky=-0.5"}, "environment.sticky must be in [0, 1]"},
+      {{"device=cpu", "precision=tf32"}, "precision = \"tf32\" needs a GPU; set it to \"fp32\""},
+      {{"device=cpu", "precision=tf32x3"}, "or device to \"cuda\""},
   };
   for (const auto& [settings, words] : cases) {
     const Thrown thrown = Catch([&] { Resolve("minatar/breakout", "qr-ens-uper", settings); });

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "uper/base/check.h"
+#include "uper/base/error.h"
 #include "uper/nn/cpu/cpu_optimizer.h"
 
 namespace uper {
@@ -13,6 +14,9 @@ namespace {
 
 const LearnerSpec& Validated(const LearnerSpec& spec) {
   spec.Validate();
+  if (spec.precision != Precision::kFp32) {
+    throw Error(ErrorKind::kUsage, "the CPU multiplies in fp32 only: set precision to \"fp32\"");
+  }
   return spec;
 }
 

@@ -15,7 +15,7 @@ namespace uper {
 class CpuLearner final : public Learner {
  public:
   // Parameters start as zeros; fill State().online, then CopyTarget(). The pool must outlive the
-  // learner.
+  // learner. Throws Error(kUsage) for another precision than fp32.
   CpuLearner(const LearnerSpec& spec, ThreadPool& pool);
 
   const LearnerSpec& spec() const override { return spec_; }

@@ -334,6 +334,21 @@ TEST(CpuLearnerTest, TargetRulesAgreeForOneMemberAndDifferForThree) {
   EXPECT_NE(loss(3, TargetAction::kPerMember, false), loss(3, TargetAction::kPerMember, true));
 }
 
+TEST(CpuLearnerTest, OtherPrecisionsAreRefused) {
+  ThreadPool pool(1);
+  LearnerSpec spec{.network = MlpNetwork(4, {8}, {.actions = 2, .members = 1, .outputs = 3})};
+  EXPECT_NO_THROW(CpuLearner(spec, pool));
+  for (const Precision precision : {Precision::kTf32, Precision::kTf32x3}) {
+    spec.precision = precision;
+    try {
+      CpuLearner learner(spec, pool);
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    }
+  }
+}
+
 TEST(CpuLearnerTest, BatchesThatDoNotFitAreRefused) {
   const LearnerSpec spec = SpecOf(HeadKind::kQuantile);
   ThreadPool pool(1);

@@ -42,12 +42,12 @@ struct BatchLayout {
   std::size_t size;
 };
 
-// The learner on the GPU, in plain fp32. One update is one graph: forward passes, targets, losses,
-// backward pass, norm, optimiser and statistics, without a word from the host and without
-// allocation. All sums have a fixed order. The stored gradient covers everything but the head's
-// weights, whose gradient only ever exists in registers, unless gradient() asks for it. The head's
-// optimiser, which memory limits, runs beside the torso's backward pass, which arithmetic limits:
-// hence the two sets of parameters.
+// The learner on the GPU, in plain fp32 but for the torso's products (LearnerSpec::precision). One
+// update is one graph: forward passes, targets, losses, backward pass, norm, optimiser and
+// statistics, without a word from the host and without allocation. All sums have a fixed order. The
+// stored gradient covers everything but the head's weights, whose gradient only ever exists in
+// registers, unless gradient() asks for it. The head's optimiser, which memory limits, runs beside
+// the torso's backward pass, which arithmetic limits: hence the two sets of parameters.
 class CudaLearner final : public GpuLearner {
  public:
   // Parameters start as zeros. Throws Error(kResources) when the GPU's memory does not suffice.

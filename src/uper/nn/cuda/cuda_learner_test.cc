@@ -165,12 +165,16 @@ double Distance(std::span<const float> x, std::span<const float> y) {
   return Norm(difference);
 }
 
-// Weights and bias of the layer that a view belongs to.
-std::span<const float> LayerOf(const ParameterLayout& layout, const ParameterView& view,
-                               std::span<const float> all) {
+// How far the gradients of a layer's weights or bias are from each other. That of a bias is a sum
+// that may cancel, so both are measured by the gradient of the whole layer.
+double GradientError(const ParameterLayout& layout, const ParameterView& view,
+                     std::span<const float> gradient, std::span<const float> expected) {
   const std::string layer = view.name.substr(0, view.name.rfind('/'));
   const ParameterView& w = layout.Find(layer + "/w");
-  return all.subspan(w.offset, w.size() + layout.Find(layer + "/b").size());
+  const std::size_t layer_size = w.size() + layout.Find(layer + "/b").size();
+  const double distance = Distance(gradient.subspan(view.offset, view.size()),
+                                   expected.subspan(view.offset, view.size()));
+  return distance == 0 ? 0 : distance / Norm(expected.subspan(w.offset, layer_size));
 }
 
 // One update from the same state on both. Parameters are compared by how far they moved.
@@ -214,11 +218,8 @@ std::vector<Difference> CompareUpdate(CpuLearner& cpu, CudaLearner& gpu, const D
   const LearnerState state = gpu.State(), expected_state = cpu.State();
   for (const ParameterView& view : cpu.layout().views()) {
     const bool torso = !view.name.starts_with("head");
-    // The gradient of a bias is a sum that may cancel: it is measured by that of its layer.
-    const double distance = Distance(gradient.subspan(view.offset, view.size()),
-                                     expected_gradient.subspan(view.offset, view.size()));
-    const double size = Norm(LayerOf(cpu.layout(), view, expected_gradient));
-    check({"gradient of " + view.name, distance == 0 ? 0 : distance / size, tolerance, torso});
+    check({"gradient of " + view.name,
+           GradientError(cpu.layout(), view, gradient, expected_gradient), tolerance, torso});
     const auto compare = [&](const std::string& what, std::span<const float> x,
                              std::span<const float> y, double allowed) {
       check(
@@ -287,6 +288,92 @@ TEST_F(CudaLearnerTest, AtariSizeUpdatesAsOnTheCpu) {
   }
 }
 
+// Agents that together use every kind of product, and both sizes of pictures.
+std::vector<Agent> AgentsIn(Precision precision) {
+  std::vector<Agent> agents;
+  for (Agent& agent : Agents()) {
+    for (const char* name : {"dqn", "qr-ens-uper", "odd pictures", "pixels four at a time",
+                             "first convolution of its own", "mlp"}) {
+      if (agent.name == name) agents.push_back(std::move(agent));
+    }
+  }
+  agents.push_back({"atari dqn", SpecOf(NatureNetwork({.actions = 6, .members = 1, .outputs = 1}),
+                                        HeadKind::kScalar, 32)});
+  agents.push_back(
+      {"atari qr-ens-uper", SpecOf(NatureNetwork({.actions = 6, .members = 10, .outputs = 51}),
+                                   HeadKind::kQuantile, 32)});
+  for (Agent& agent : agents) agent.spec.precision = precision;
+  return agents;
+}
+
+// How far an update is from that of the CPU.
+struct UpdateErrors {
+  std::vector<double> values, loss, td_error, gradient;  // one for each update
+};
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Updates, each from the CPU's state, which is in fp32.
+UpdateErrors ErrorsOf(const Agent& agent, int updates) {
+  LearnerSpec cpu_spec = agent.spec;
+  cpu_spec.precision = Precision::kFp32;
+  ThreadPool pool(2);
+  CpuLearner cpu(cpu_spec, pool);
+  CudaLearner gpu(agent.spec);
+  Initialize(cpu);
+  UpdateErrors errors;
+  for (int i = 0; i < updates; ++i) {
+    CopyState(cpu, gpu);
+    const Data data(agent.spec, "batch " + std::to_string(i));
+    std::vector<float> q(std::size_t{1} * agent.spec.batch * agent.spec.network.actions);
+    std::vector<float> expected_q(q.size());
+    cpu.ActionValues(data.s_tm1, agent.spec.batch, expected_q);
+    gpu.ActionValues(data.s_tm1, agent.spec.batch, q);
+    errors.values.push_back(RelativeError(q, expected_q));
+    const LearnerOutput expected = cpu.Update(data.View());
+    const LearnerOutput found = gpu.Update(data.View());
+    errors.loss.push_back(std::abs(found.loss - expected.loss) / expected.loss);
+    errors.td_error.push_back(RelativeError(found.td_error, expected.td_error));
+    const std::span<const float> gradient = gpu.gradient(), expected_gradient = cpu.gradient();
+    double largest = 0;
+    for (const ParameterView& view : cpu.layout().views()) {
+      largest = std::max(largest, GradientError(cpu.layout(), view, gradient, expected_gradient));
+    }
+    errors.gradient.push_back(largest);
+  }
+  return errors;
+}
+
+// Action values are continuous in the torso's outputs, so that they must always be close. Gradients
+// jump where a ReLU turns: one such unit is a few percent of the gradient of a small layer, so that
+// the median over updates says how close they are, and none may be another gradient altogether.
+TEST_F(CudaLearnerTest, OtherPrecisionsUpdateNearlyAsOnTheCpu) {
+  struct Bounds {
+    Precision precision;
+    double values, loss, gradient, least;
+  };
+  for (const Bounds& bounds :
+       {Bounds{Precision::kTf32, 3e-3, 1e-3, 0.15, 3e-5}, {Precision::kTf32x3, 3e-5, 3e-5, 3e-4}}) {
+    for (const Agent& agent : AgentsIn(bounds.precision)) {
+      SCOPED_TRACE(testing::Message() << agent.name << " precision " << int(bounds.precision));
+      const UpdateErrors errors = ErrorsOf(agent, 7);
+      std::printf(
+          "%s, precision %d, medians: values %.3g, loss %.3g, TD error %.3g, gradient %.3g\n",
+          agent.name.c_str(), int(bounds.precision), Median(errors.values), Median(errors.loss),
+          Median(errors.td_error), Median(errors.gradient));
+      for (const double error : errors.values) EXPECT_LT(error, bounds.values);
+      EXPECT_LT(Median(errors.loss), bounds.loss);
+      EXPECT_LT(Median(errors.td_error), bounds.loss);
+      EXPECT_LT(Median(errors.gradient), bounds.gradient);
+      for (const double error : errors.gradient) EXPECT_LT(error, 0.5);
+      EXPECT_GT(Median(errors.gradient), bounds.least);  // it is not fp32
+    }
+  }
+}
+
 // Three updates and a copy of the target in between: what comes out, and the state after it.
 std::vector<double> Trained(const LearnerSpec& spec) {
   CudaLearner learner(spec);
@@ -307,6 +394,32 @@ TEST_F(CudaLearnerTest, RepeatsBitForBit) {
     const std::vector<double> first = Trained(agent.spec);
     for (const double number : first) ASSERT_TRUE(std::isfinite(number));
     for (int i = 0; i < 3; ++i) EXPECT_EQ(Trained(agent.spec), first);
+  }
+}
+
+TEST_F(CudaLearnerTest, OtherPrecisionsRepeatBitForBitAndActAlikeForAnyCount) {
+  for (const Precision precision : {Precision::kTf32, Precision::kTf32x3}) {
+    for (const Agent& agent : AgentsIn(precision)) {
+      SCOPED_TRACE(testing::Message() << agent.name << " precision " << int(precision));
+      LearnerSpec fp32 = agent.spec;
+      fp32.precision = Precision::kFp32;
+      const std::vector<double> first = Trained(agent.spec);
+      for (const double number : first) ASSERT_TRUE(std::isfinite(number));
+      for (int i = 0; i < 2; ++i) EXPECT_EQ(Trained(agent.spec), first);
+      EXPECT_NE(Trained(fp32), first);
+
+      CudaLearner learner(agent.spec);
+      Initialize(learner);
+      const Data data(agent.spec, "batch");
+      const std::size_t bytes = data.s_tm1.size() / agent.spec.batch;
+      std::vector<float> all(std::size_t{1} * agent.spec.batch * agent.spec.network.actions);
+      learner.ActionValues(data.s_tm1, agent.spec.batch, all);
+      for (const int count : {1, std::min(16, agent.spec.batch)}) {
+        std::vector<float> some(std::size_t{1} * count * agent.spec.network.actions);
+        learner.ActionValues(std::span(data.s_tm1).first(count * bytes), count, some);
+        EXPECT_TRUE(SameBits(some, std::span(all).first(some.size()))) << count;
+      }
+    }
   }
 }
 

@@ -115,13 +115,14 @@ void Launch(const ProductCall& call, cudaStream_t stream) {
 bool SuitsFewRows(const ProductCall& call) {
   const Product& p = call.products[0];
   const auto at_strides = [](const Offsets& offsets) { return offsets.table == nullptr; };
-  return call.count == 1 && call.vectors && !call.bytes && call.a_along == Along::kLength &&
-         call.b_along == Along::kSide && call.finish == ProductFinish::kBiasRelu &&
-         call.squares == nullptr && call.splits <= kPortableCluster && p.rows <= kFewRows &&
-         p.length % kChunk == 0 && p.columns % kColumns == 0 && at_strides(p.a_rows) &&
-         at_strides(p.a_taps) && at_strides(p.b_columns) && at_strides(p.b_taps) &&
-         at_strides(p.c_rows) && at_strides(p.c_columns) && p.a_taps.stride == 1 &&
-         p.b_columns.stride == 1 && p.c_columns.stride == 1 && p.a_rows.stride % 4 == 0;
+  return call.precision == Precision::kFp32 && call.count == 1 && call.vectors && !call.bytes &&
+         call.a_along == Along::kLength && call.b_along == Along::kSide &&
+         call.finish == ProductFinish::kBiasRelu && call.squares == nullptr &&
+         call.splits <= kPortableCluster && p.rows <= kFewRows && p.length % kChunk == 0 &&
+         p.columns % kColumns == 0 && at_strides(p.a_rows) && at_strides(p.a_taps) &&
+         at_strides(p.b_columns) && at_strides(p.b_taps) && at_strides(p.c_rows) &&
+         at_strides(p.c_columns) && p.a_taps.stride == 1 && p.b_columns.stride == 1 &&
+         p.c_columns.stride == 1 && p.a_rows.stride % 4 == 0;
 }
 
 void LaunchFewRows(const ProductCall& call, cudaStream_t stream) {

@@ -8,8 +8,8 @@ namespace uper {
 // registers. The sums are those of LaunchProducts() to the bit: `splits` parts of the length, in
 // each of them one sum a warp.
 
-// One product with at most kFewRows rows, bias and ReLU, operands at strides, and no more splits
-// than a cluster has blocks.
+// One product in fp32 with at most kFewRows rows, bias and ReLU, operands at strides, and no more
+// splits than a cluster has blocks.
 inline constexpr int kFewRows = 16;
 bool SuitsFewRows(const ProductCall& call);
 void LaunchFewRows(const ProductCall& call, cudaStream_t stream);

@@ -66,6 +66,7 @@ TEST_F(FewRowsTest, DoesNotSuitOtherProducts) {
   EXPECT_FALSE(suits([](ProductCall& c) { c.products[0].length = 65; }));
   EXPECT_FALSE(suits([](ProductCall& c) { c.products[0].columns = 31; }));
   EXPECT_FALSE(suits([](ProductCall& c) { c.count = 2; }));
+  EXPECT_FALSE(suits([](ProductCall& c) { c.precision = Precision::kTf32; }));
   EXPECT_FALSE(suits([](ProductCall& c) { c.splits = kPortableCluster + 1; }));
   EXPECT_FALSE(suits([](ProductCall& c) { c.finish = ProductFinish::kMask; }));
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "uper/nn/network_spec.h"
+#include "uper/nn/precision.h"
 
 namespace uper {
 
@@ -26,6 +27,7 @@ struct PixelConvolution {
   int count = 1;
   int passes = 1;
   Pass list[kMaxPasses];
+  Precision precision = Precision::kFp32;
 };
 
 // Whether LaunchPixelConvolution() can do this layer. Weights must be 16-byte aligned.

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "uper/nn/cuda/follow.h"
+#include "uper/nn/precision.h"
 
 namespace uper {
 
@@ -14,8 +15,8 @@ namespace uper {
 //   C[m, n] = sum over k of A[m, k] * B[k, n]
 //
 // with operands read in place (nothing is unrolled into columns): A[m, k] lies at
-// a[a_rows(m) + a_taps(k)], and B[k, n] at b[b_taps(k) + b_columns(n)]. Plain fp32, sums in an
-// order that only the shapes decide.
+// a[a_rows(m) + a_taps(k)], and B[k, n] at b[b_taps(k) + b_columns(n)]. Sums are fp32, in an
+// order that only the shapes and the precision decide.
 
 // Which index of an operand lies along memory.
 enum class Along { kLength, kSide };
@@ -51,10 +52,34 @@ enum class ProductFinish { kStore, kBiasRelu, kMask };
 
 // Rows and columns of the tiles. All give the same sums, but for their order between different
 // splits.
-enum class ProductTile { k56x32, k48x32, k40x32, k32x32, k32x16 };
-inline constexpr int kTileCount = 5;
-int TileRows(ProductTile tile);
-int TileColumns(ProductTile tile);
+enum class ProductTile { k56x32, k48x32, k40x32, k32x32, k32x16, k64x32 };
+inline constexpr int kTileCount = 6;
+
+constexpr int TileRows(ProductTile tile) {
+  switch (tile) {
+    case ProductTile::k64x32:
+      return 64;
+    case ProductTile::k56x32:
+      return 56;
+    case ProductTile::k48x32:
+      return 48;
+    case ProductTile::k40x32:
+      return 40;
+    case ProductTile::k32x32:
+    case ProductTile::k32x16:
+      break;
+  }
+  return 32;
+}
+
+constexpr int TileColumns(ProductTile tile) { return tile == ProductTile::k32x16 ? 16 : 32; }
+
+// Whether there are kernels with this tile: tensor cores multiply 16 rows at a time.
+constexpr bool HasTile(Precision precision, ProductTile tile, Along a_along) {
+  if (tile == ProductTile::k32x32 || tile == ProductTile::k32x16) return true;
+  if (precision != Precision::kFp32) return TileRows(tile) % 16 == 0;
+  return a_along == Along::kLength && tile != ProductTile::k64x32;
+}
 
 // Steps of the length that are at work at a time: splits are multiples of it, and lengths that are
 // run without looking for their end.
@@ -85,9 +110,10 @@ struct ProductCall {
   // If not null: [ProductBlocks()], the sums over the squared results of each block.
   double* squares = nullptr;
   Follow follow = Follow::kAfter;
+  Precision precision = Precision::kFp32;
 };
 
-// Whether there are kernels: k32x32 is for all kinds of products.
+// Whether the tile can be had for the call: k32x32 is for all kinds of products.
 bool SuitsTile(const ProductCall& call, ProductTile tile);
 
 // Blocks of a call.

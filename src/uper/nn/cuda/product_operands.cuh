@@ -8,8 +8,7 @@
 
 namespace uper {
 
-// How operands of a product come into shared memory, a chunk of the length at a time, and from
-// there into the registers of a lane.
+// How operands of a product come into shared memory, a chunk of the length at a time.
 
 inline constexpr int kWarp = 32;
 inline constexpr int kProductWarps = 8;  // they share the length
@@ -19,17 +18,23 @@ __device__ inline int At(const Offsets& offsets, int i) {
   return offsets.table != nullptr ? __ldg(offsets.table + i) : i * offsets.stride;
 }
 
-// An operand's chunk of kLength steps in shared memory: [side][length + 4] if its length lies along
-// memory (the extra floats spread the rows over the banks), else [length][side].
-template <Along kAlong, int kSide, int kLength>
-struct Chunk {
-  static constexpr int kStride = kAlong == Along::kLength ? kLength + 4 : kSide;
-  static constexpr int kFloats = kAlong == Along::kLength ? kSide * kStride : kLength * kStride;
+// An operand's chunk of kLength_ steps in shared memory: [side][length + pad] if its length lies
+// along memory, else [length][side + pad]. The extra floats spread the rows over the banks.
+template <Along kAlong_, int kSide_, int kLength_, int kPad>
+struct PaddedChunk {
+  static constexpr Along kAlong = kAlong_;
+  static constexpr int kSide = kSide_;
+  static constexpr int kLength = kLength_;
+  static constexpr int kStride = (kAlong == Along::kLength ? kLength : kSide) + kPad;
+  static constexpr int kFloats = (kAlong == Along::kLength ? kSide : kLength) * kStride;
 };
 
 // Which groups of kWidth floats of a chunk a thread copies.
-template <Along kAlong, int kSide, int kLength, int kWidth>
+template <typename Chunk, int kWidth>
 struct CopyPlan {
+  static constexpr Along kAlong = Chunk::kAlong;
+  static constexpr int kSide = Chunk::kSide;
+  static constexpr int kLength = Chunk::kLength;
   static constexpr int kPieces = kSide * kLength / kWidth;
   static constexpr int kCopies = (kPieces + kProductThreads - 1) / kProductThreads;
   static constexpr bool kRagged = kPieces % kProductThreads != 0;
@@ -46,14 +51,13 @@ struct CopyPlan {
   }
   // In the chunk.
   __device__ static int PlaceOf(int i) {
-    constexpr int kStride = Chunk<kAlong, kSide, kLength>::kStride;
-    return kAlong == Along::kLength ? SideOf(i) * kStride + StepOf(i)
-                                    : StepOf(i) * kStride + SideOf(i);
+    return kAlong == Along::kLength ? SideOf(i) * Chunk::kStride + StepOf(i)
+                                    : StepOf(i) * Chunk::kStride + SideOf(i);
   }
 };
 
 // Starts the copy of one chunk; entries beyond the sides and the end become 0.
-template <Along kAlong, int kSide, int kLength, bool kVectors>
+template <typename Chunk, bool kVectors>
 class ChunkLoader {
  public:
   __device__ ChunkLoader(const float* base, const Offsets& side, const Offsets& taps, int first,
@@ -86,7 +90,7 @@ class ChunkLoader {
 
  private:
   static constexpr int kWidth = kVectors ? 4 : 1;
-  using Plan = CopyPlan<kAlong, kSide, kLength, kWidth>;
+  using Plan = CopyPlan<Chunk, kWidth>;
 
   const float* base_;
   Offsets step_offsets_;
@@ -98,8 +102,11 @@ class ChunkLoader {
 // The same for vectors and whole chunks, with next to no arithmetic: beyond the sides the last ones
 // are read again, for results that nobody wants. The thread has what the next Start() needs in
 // registers, so that it need not wait. kTables: taps lie in tables, else they have a stride.
-template <Along kAlong, int kSide, int kLength, bool kTables>
+template <typename Chunk, bool kTables>
 class WholeLoader {
+  static constexpr Along kAlong = Chunk::kAlong;
+  static constexpr int kLength = Chunk::kLength;
+
  public:
   __device__ WholeLoader(const float* base, const Offsets& side, const Offsets& taps, int first,
                          int sides)
@@ -138,7 +145,7 @@ class WholeLoader {
   }
 
  private:
-  using Plan = CopyPlan<kAlong, kSide, kLength, 4>;
+  using Plan = CopyPlan<Chunk, 4>;
   // Along the length all copies of a thread are of the same step.
   static constexpr int kTaps = kTables && kAlong == Along::kSide ? Plan::kCopies : 1;
   static_assert(kAlong == Along::kSide || kProductThreads % (kLength / 4) == 0);
@@ -149,10 +156,12 @@ class WholeLoader {
   int taps_[kTaps] = {};
 };
 
-// The same for pixels, [side][length + 4]: they are fetched into registers, four at a time, and
-// become floats on the way to shared memory.
-template <int kSide, int kLength>
+// The same for pixels, whose length lies along memory: they are fetched into registers, four at a
+// time, and become floats on the way to shared memory.
+template <typename Chunk>
 class PixelLoader {
+  static constexpr int kSide = Chunk::kSide;
+
  public:
   __device__ PixelLoader(const std::uint8_t* base, float scale, const Offsets& side,
                          const Offsets& taps, int first, int sides)
@@ -178,14 +187,13 @@ class PixelLoader {
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
       if (SideOf(i) >= kSide) continue;
-      *reinterpret_cast<float4*>(chunk + SideOf(i) * kStride + StepOf(i)) =
+      *reinterpret_cast<float4*>(chunk + SideOf(i) * Chunk::kStride + StepOf(i)) =
           make_float4(Value<0>(i), Value<1>(i), Value<2>(i), Value<3>(i));
     }
   }
 
  private:
-  static constexpr int kStride = Chunk<Along::kLength, kSide, kLength>::kStride;
-  static constexpr int kQuads = kLength / 4;
+  static constexpr int kQuads = Chunk::kLength / 4;
   static constexpr int kCopies = (kSide * kQuads + kProductThreads - 1) / kProductThreads;
 
   __device__ static int SideOf(int i) {
@@ -209,42 +217,5 @@ class PixelLoader {
   int side_offsets_[kCopies];
   unsigned pixels_[kCopies];
 };
-
-// The side index of a lane's i-th result: neighbours read neighbouring banks.
-template <Along kAlong, int kLanes>
-__device__ int SideOfResult(int lane, int i) {
-  return kAlong == Along::kLength ? lane + kLanes * i : (i / 4 * kLanes + lane) * 4 + i % 4;
-}
-
-// Four steps of an operand for one lane: values[step][i].
-template <Along kAlong, int kSide, int kLength, int kLanes, int kTile>
-__device__ void LoadSteps(const float* chunk, int lane, int step, float (&values)[4][kTile]) {
-  constexpr int kStride = Chunk<kAlong, kSide, kLength>::kStride;
-  if constexpr (kAlong == Along::kLength) {
-#pragma unroll
-    for (int i = 0; i < kTile; ++i) {
-      const float4 four =
-          *reinterpret_cast<const float4*>(chunk + (lane + kLanes * i) * kStride + step);
-      values[0][i] = four.x;
-      values[1][i] = four.y;
-      values[2][i] = four.z;
-      values[3][i] = four.w;
-    }
-  } else {
-    static_assert(kTile % 4 == 0, "four neighbours are read at once");
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-#pragma unroll
-      for (int i = 0; i < kTile; i += 4) {
-        const float4 four = *reinterpret_cast<const float4*>(chunk + (step + k) * kStride +
-                                                             (i / 4 * kLanes + lane) * 4);
-        values[k][i] = four.x;
-        values[k][i + 1] = four.y;
-        values[k][i + 2] = four.z;
-        values[k][i + 3] = four.w;
-      }
-    }
-  }
-}
 
 }  // namespace uper

@@ -9,12 +9,30 @@ namespace {
 // The model: 132 multiprocessors that hold two blocks each; cycles.
 constexpr int kMultiprocessors = 132;
 constexpr int kResident = 2;
-constexpr double kBlockCycles = 3000;         // start, first data and results of a block
-constexpr double kSplitCycles = 800;          // to add up a split's warps
-constexpr double kClusterCycles = 800;        // to add up the blocks of a cluster
-constexpr double kChunkCycles = 200;          // beside the arithmetic of a chunk
-constexpr double kCyclesPerTerm = 1.0 / 128;  // at full speed
-constexpr double kAlone = 1.3;                // a block alone on a multiprocessor does not reach it
+constexpr double kBlockCycles = 3000;   // start, first data and results of a block
+constexpr double kSplitCycles = 800;    // to add up a split's warps
+constexpr double kClusterCycles = 800;  // to add up the blocks of a cluster
+constexpr double kChunkCycles = 200;    // beside the arithmetic of a chunk
+constexpr double kAlone = 1.3;          // a block alone on a multiprocessor does not reach it
+
+// Of a multiprocessor at full speed. Tensor cores are so fast that bringing operands to them counts
+// as well.
+struct Rates {
+  double term;     // one product
+  double operand;  // one float, into shared memory and from there
+};
+
+Rates RatesOf(Precision precision) {
+  switch (precision) {
+    case Precision::kTf32:
+      return {.term = 1.0 / 640, .operand = 1.0 / 12};
+    case Precision::kTf32x3:
+      return {.term = 3.0 / 640, .operand = 1.0 / 12};
+    case Precision::kFp32:
+      break;
+  }
+  return {.term = 1.0 / 128, .operand = 0};
+}
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
@@ -45,9 +63,11 @@ double CyclesOf(const ProductCall& call, ProductTile tile, int splits, int clust
   const int per_multiprocessor =
       Pieces(static_cast<int>(PlacesOf(blocks, cluster)), kMultiprocessors);
   const int block_splits = splits / cluster;
-  const double arithmetic = kCyclesPerTerm * ProductChunk(call.a_along) * TileRows(tile) *
-                            TileColumns(tile) *
-                            (per_multiprocessor > 1 ? per_multiprocessor : kAlone);
+  const Rates rates = RatesOf(call.precision);
+  const double step = rates.term * TileRows(tile) * TileColumns(tile) +
+                      rates.operand * (TileRows(tile) + TileColumns(tile));
+  const double arithmetic =
+      step * ProductChunk(call.a_along) * (per_multiprocessor > 1 ? per_multiprocessor : kAlone);
   const double chunks = Pieces(ChunksOf(call), splits) * block_splits;
   const double fixed =
       kBlockCycles + kSplitCycles * (block_splits - 1) + (cluster > 1 ? kClusterCycles : 0.0);

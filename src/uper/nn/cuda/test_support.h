@@ -8,6 +8,7 @@
 
 #include "uper/nn/cuda/device_buffer.h"
 #include "uper/nn/gpu.h"
+#include "uper/nn/precision.h"
 
 namespace uper {
 
@@ -19,6 +20,9 @@ class GpuTest : public testing::Test {
     if (!gpu.usable) GTEST_SKIP() << "no GPU: " << gpu.why_not;
   }
 };
+
+inline constexpr Precision kAllPrecisions[] = {Precision::kFp32, Precision::kTf32,
+                                               Precision::kTf32x3};
 
 template <typename T>
 DeviceBuffer<T> OnGpu(const std::vector<T>& values) {

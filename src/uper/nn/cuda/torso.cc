@@ -191,9 +191,15 @@ Torso::Activations Torso::MakeActivations() const {
   return activations;
 }
 
+ProductCall Torso::EmptyCall() const {
+  ProductCall call;
+  call.precision = options_.precision;
+  return call;
+}
+
 // All but the pointers of a pass.
 ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
-  ProductCall call;
+  ProductCall call = EmptyCall();
   Product& p = call.products[0];
   p.rows = batch * layer.positions();
   p.columns = layer.out.channels;
@@ -225,7 +231,8 @@ void Torso::ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t 
                         .out = layer.out,
                         .scale = input_.scale,
                         .count = count,
-                        .passes = static_cast<int>(passes.size())};
+                        .passes = static_cast<int>(passes.size()),
+                        .precision = options_.precision};
   for (std::size_t i = 0; i < passes.size(); ++i) {
     call.list[i] = {.pixels = static_cast<const std::uint8_t*>(passes[i].pixels),
                     .w = passes[i].parameters + layer.w,
@@ -328,7 +335,7 @@ void Torso::Backward(const Pass& pass, float* gradient, double* squares, const B
 ProductCall Torso::WeightsCall(std::size_t index, const Pass& pass, float* gradient) {
   const Layer& layer = layers_[index];
   const ProductCall forward = ForwardCall(layer, options_.max_batch);
-  ProductCall call;
+  ProductCall call = EmptyCall();
   Product& p = call.products[0];
   p.rows = layer.taps();
   p.columns = layer.out.channels;
@@ -356,7 +363,7 @@ std::vector<ProductCall> Torso::InputCalls(std::size_t index, const Pass& pass) 
   const std::vector<InputClass>& classes = classes_[index];
   const float* mask = InputOf(index, pass);
   for (std::size_t first = 0; first < classes.size(); first += kMaxProducts) {
-    ProductCall call;
+    ProductCall call = EmptyCall();
     call.count = static_cast<int>(std::min<std::size_t>(kMaxProducts, classes.size() - first));
     for (int i = 0; i < call.count; ++i) {
       const InputClass& input_class = classes[first + i];
@@ -386,7 +393,7 @@ std::vector<ProductCall> Torso::InputCalls(std::size_t index, const Pass& pass) 
 
 ProductCall Torso::DenseInputCall(std::size_t index, const Pass& pass) {
   const Layer& layer = layers_[index];
-  ProductCall call;
+  ProductCall call = EmptyCall();
   Product& p = call.products[0];
   p.rows = options_.max_batch;
   p.columns = layer.in.channels;

@@ -26,6 +26,7 @@ class Torso {
     int tuned_batch = 32;
     int max_passes = 3;    // in one Forward()
     bool backward = true;  // Backward() will be called
+    Precision precision = Precision::kFp32;
   };
 
   Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Options& options);
@@ -112,6 +113,7 @@ class Torso {
   std::vector<InputClass> ClassesOf(const Layer& layer, const Layer& before) const;
   InputClass ClassOf(const Layer& layer, const Layer& before, int row, int column) const;
   void AddPixelTables();
+  ProductCall EmptyCall() const;
   ProductCall ForwardCall(const Layer& layer, int batch) const;
   void UsePixels(ProductCall& call) const;
   void ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream) const;

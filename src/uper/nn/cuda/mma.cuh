@@ -1,0 +1,72 @@
+#pragma once
+
+namespace uper {
+
+// Tensor cores multiply tiles of 16 x 8 results over 4 or 8 steps, with operands of 11 bits (TF32)
+// and sums in fp32. A lane of the warp is (group, place) of 8 x 4: it gives rows group and group +
+// 8 of A and column group of B, at the steps place and (of 8) place + 4; it has the results of rows
+// group and group + 8 in columns 2 place and 2 place + 1.
+
+__device__ inline int MmaGroup(int lane) { return lane >> 2; }
+__device__ inline int MmaPlace(int lane) { return lane & 3; }
+
+inline constexpr unsigned kTf32Bits = 0xffffe000U;  // of an fp32 number
+
+// To the nearest number of 11 bits, ties away from 0.
+__device__ inline unsigned RoundedToTf32(float value) {
+  unsigned rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
+  return rounded & kTf32Bits;
+}
+
+// terms [term][i]: one or two numbers of 11 bits whose sum is close to values[i]. What the first
+// leaves has 12 bits; the last of them is cut off, for rounding it up would be as wrong.
+template <int kTerms, int kCount>
+__device__ void SplitIntoTf32(const float (&values)[kCount], unsigned (&terms)[kTerms][kCount]) {
+  static_assert(kTerms == 1 || kTerms == 2);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    terms[0][i] = RoundedToTf32(values[i]);
+    if constexpr (kTerms == 2) {
+      terms[1][i] = __float_as_uint(values[i] - __uint_as_float(terms[0][i])) & kTf32Bits;
+    }
+  }
+}
+
+// sums [row group, row group + 8][column] += a * b over 4 steps; a [row].
+__device__ inline void AddMma(const unsigned (&a)[2], const unsigned (&b)[1], float (&sums)[4]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 "
+      "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+}
+
+// The same over 8 steps; a [step place, place + 4][row], b [step].
+__device__ inline void AddMma(const unsigned (&a)[4], const unsigned (&b)[2], float (&sums)[4]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// The same for operands of one or two terms each; the product of two second terms does not count.
+// Tensor cores cut sums off where others round, which adds up over a long length and would undo
+// what second terms are for: then a few steps are added up there and the rest here.
+template <int kTermsA, int kTermsB, int kCountA, int kCountB>
+__device__ void AddMma(const unsigned (&a)[kTermsA][kCountA], const unsigned (&b)[kTermsB][kCountB],
+                       float (&sums)[4]) {
+  if constexpr (kTermsA == 1 && kTermsB == 1) {
+    AddMma(a[0], b[0], sums);
+  } else {
+    float part[4] = {};
+    if constexpr (kTermsA > 1) AddMma(a[1], b[0], part);
+    if constexpr (kTermsB > 1) AddMma(a[0], b[1], part);
+    AddMma(a[0], b[0], part);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sums[i] += part[i];
+  }
+}
+
+}  // namespace uper

@@ -1,0 +1,162 @@
+#pragma once
+
+#include "uper/nn/cuda/mma.cuh"
+#include "uper/nn/cuda/warp_tile.cuh"
+
+namespace uper {
+
+// What a warp does of the first convolution: two rows of outputs from one channel, at most
+// kSharePositions positions. `window(position)`: where a position's pixels begin, [row][width].
+
+inline constexpr int kPixelKernel = 8;
+inline constexpr int kPixelChannels = 4;
+inline constexpr int kPixelFilters = 32;
+inline constexpr int kSharePositions = 40;
+
+// In plain fp32: a lane has 5 positions and 8 filters.
+struct FmaPixelShare {
+  static constexpr bool kScalesPixels = true;  // before they are multiplied
+  static constexpr int kWeights = kPixelKernel * kPixelKernel * kPixelChannels * kPixelFilters;
+  static constexpr int kSumsStride = kPixelFilters + 4;  // spreads the positions over the banks
+
+  static constexpr int kLanePositions = kSharePositions / kLanesM;
+  static constexpr int kLaneFilters = kPixelFilters / kLanesN;
+  struct Sums {
+    float sums[kLanePositions][kLaneFilters] = {};
+  };
+
+  // In shared memory, of the i-th parameter: in the same order.
+  __device__ static int PlaceOfWeight(int i) { return i; }
+
+  template <typename Window>
+  __device__ static void Multiply(const float* pixels, int width, const Window& window,
+                                  const float* weights, int channel, int lane, Sums& result) {
+    int at[kLanePositions];
+#pragma unroll
+    for (int i = 0; i < kLanePositions; ++i) at[i] = window(LaneM(lane) + kLanesM * i);
+    weights += channel * kPixelFilters + 4 * LaneN(lane);
+#pragma unroll 2
+    for (int row = 0; row < kPixelKernel; ++row) {
+#pragma unroll
+      for (int column = 0; column < kPixelKernel; column += 4) {
+        float4 a[kLanePositions];
+#pragma unroll
+        for (int i = 0; i < kLanePositions; ++i) {
+          a[i] = *reinterpret_cast<const float4*>(pixels + at[i] + row * width + column);
+        }
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const float* w =
+              weights + (row * kPixelKernel + column + e) * kPixelChannels * kPixelFilters;
+          const float4 low = *reinterpret_cast<const float4*>(w);
+          const float4 high = *reinterpret_cast<const float4*>(w + kPixelFilters / 2);
+#pragma unroll
+          for (int i = 0; i < kLanePositions; ++i) {
+            const float value = e == 0 ? a[i].x : e == 1 ? a[i].y : e == 2 ? a[i].z : a[i].w;
+            AddRow(value, low, high, result.sums[i]);
+          }
+        }
+      }
+    }
+  }
+
+  // To sums [position][kSumsStride].
+  __device__ static void Store(const Sums& result, int lane, float* sums) {
+#pragma unroll
+    for (int i = 0; i < kLanePositions; ++i) {
+      const float(&eight)[kLaneFilters] = result.sums[i];
+      float* row = sums + (LaneM(lane) + kLanesM * i) * kSumsStride + 4 * LaneN(lane);
+      *reinterpret_cast<float4*>(row) = make_float4(eight[0], eight[1], eight[2], eight[3]);
+      *reinterpret_cast<float4*>(row + kPixelFilters / 2) =
+          make_float4(eight[4], eight[5], eight[6], eight[7]);
+    }
+  }
+
+ private:
+  // sums += a * (low, high).
+  __device__ static void AddRow(float a, const float4& low, const float4& high,
+                                float (&sums)[kLaneFilters]) {
+    sums[0] = fmaf(a, low.x, sums[0]);
+    sums[1] = fmaf(a, low.y, sums[1]);
+    sums[2] = fmaf(a, low.z, sums[2]);
+    sums[3] = fmaf(a, low.w, sums[3]);
+    sums[4] = fmaf(a, high.x, sums[4]);
+    sums[5] = fmaf(a, high.y, sums[5]);
+    sums[6] = fmaf(a, high.z, sums[6]);
+    sums[7] = fmaf(a, high.w, sums[7]);
+  }
+};
+
+// On tensor cores, with weights of kTerms numbers of 11 bits. Pixels are exact in 8, so that they
+// need one and are scaled afterwards.
+template <int kTerms>
+struct MmaPixelShare {
+  static constexpr bool kScalesPixels = false;
+  static constexpr int kTaps = kPixelKernel * kPixelKernel;  // of a channel
+  static constexpr int kWeightStride = kPixelFilters + 8;    // spreads taps over the banks
+  static constexpr int kWeights = kPixelChannels * kTaps * kWeightStride;
+  static constexpr int kSumsStride = kPixelFilters + 8;
+
+  // Positions and filters come in groups of 8, two of the first make a tile of the hardware: the
+  // sixth group of positions is empty.
+  static constexpr int kGroupsM = kSharePositions / 8;
+  static constexpr int kGroupsN = kPixelFilters / 8;
+  struct Sums {
+    float sums[(kGroupsM + 1) / 2][kGroupsN][4] = {};  // see AddMma()
+  };
+
+  // [channel][tap][filter], of parameters [tap][channel][filter].
+  __device__ static int PlaceOfWeight(int i) {
+    const int channel = i / kPixelFilters % kPixelChannels;
+    const int tap = i / (kPixelFilters * kPixelChannels);
+    return (channel * kTaps + tap) * kWeightStride + i % kPixelFilters;
+  }
+
+  template <typename Window>
+  __device__ static void Multiply(const float* pixels, int width, const Window& window,
+                                  const float* weights, int channel, int lane, Sums& result) {
+    int at[kGroupsM];
+#pragma unroll
+    for (int i = 0; i < kGroupsM; ++i) {
+      at[i] = window(8 * i + MmaGroup(lane)) + MmaPlace(lane);
+    }
+    weights += (channel * kTaps + MmaPlace(lane)) * kWeightStride + MmaGroup(lane);
+#pragma unroll(3 - kTerms)
+    for (int row = 0; row < kPixelKernel; ++row) {  // 8 taps of it at once
+      unsigned b_terms[kGroupsN][kTerms][2];
+#pragma unroll
+      for (int j = 0; j < kGroupsN; ++j) {
+        const float* w = weights + row * kPixelKernel * kWeightStride + 8 * j;
+        const float two[2] = {w[0], w[4 * kWeightStride]};
+        SplitIntoTf32(two, b_terms[j]);
+      }
+#pragma unroll
+      for (int i = 0; i < kGroupsM; i += 2) {
+        unsigned a[1][4] = {};  // [step][row]
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          if (i + e % 2 >= kGroupsM) continue;
+          a[0][e] = __float_as_uint(pixels[at[i + e % 2] + row * width + e / 2 * 4]);
+        }
+#pragma unroll
+        for (int j = 0; j < kGroupsN; ++j) AddMma(a, b_terms[j], result.sums[i / 2][j]);
+      }
+    }
+  }
+
+  // To sums [position][kSumsStride].
+  __device__ static void Store(const Sums& result, int lane, float* sums) {
+#pragma unroll
+    for (int i = 0; i < kGroupsM; ++i) {
+      float* row = sums + (8 * i + MmaGroup(lane)) * kSumsStride + 2 * MmaPlace(lane);
+#pragma unroll
+      for (int j = 0; j < kGroupsN; ++j) {
+        const float(&four)[4] = result.sums[i / 2][j];
+        *reinterpret_cast<float2*>(row + 8 * j) =
+            make_float2(four[2 * (i % 2)], four[2 * (i % 2) + 1]);
+      }
+    }
+  }
+};
+
+}  // namespace uper
