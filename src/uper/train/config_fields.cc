@@ -29,9 +29,10 @@ void ListRun(RunConfig& c, ConfigFieldList& list) {
                "Where the network runs; auto: a GPU if there is one. Results differ by rounding.");
   device.automatic = "\"auto\"";
   device.on_resume = OnResume::kFree;
-  list.Add("precision", c.precision,
-           "Numbers that the torso's layers multiply: fp32 (24 bits); on a GPU also tf32 (rounded to "
-           "11 bits) and tf32x3 (about 22 bits, three products instead of one).");
+  list.Add(
+      "precision", c.precision,
+      "Numbers that the torso's layers multiply: fp32 (24 bits); on a GPU also tf32 (rounded to "
+      "11 bits) and tf32x3 (about 22 bits, three products instead of one).");
   list.Add("checkpoint_every_frames", c.checkpoint_every_frames, AtLeast(1),
            "Frames between two checkpoints; from `frames` on there is one, at the end, and nothing "
            "is written before. Results do not depend on it.")
