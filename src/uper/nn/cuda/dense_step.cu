@@ -8,13 +8,10 @@
 namespace uper {
 namespace {
 
-// A block has 16 rows of 128 parameters, a thread 2 x 4 of them: a warp's lanes go along a row. Few
-// registers: many warps hide how long parameters take to arrive.
+// A block has 32 rows of 128 parameters, a thread 4 x 4 of them: a warp's lanes go along a row.
 constexpr int kThreads = 256;
-constexpr int kBlocksPerProcessor = 4;
-constexpr int kTileRows = 2;
 constexpr int kTile = 4;
-constexpr int kRows = kThreads / kWarpSize * kTileRows;
+constexpr int kRows = kThreads / kWarpSize * kTile;
 constexpr int kColumns = kWarpSize * kTile;
 constexpr int kSamples = 32;  // in shared memory at a time
 
@@ -75,7 +72,7 @@ __device__ void LoadSamples(const DenseStep& call, int first_sample, int first_r
 
 // Grid: groups of rows, groups of columns.
 template <bool kAdam, bool kVectors>
-__global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
+__global__ void __launch_bounds__(kThreads, 2)
     DenseStepKernel(const __grid_constant__ DenseStep call,
                     const __grid_constant__ StepRules rules) {
   __shared__ __align__(16) Shared shared;
@@ -83,7 +80,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int first_row = static_cast<int>(blockIdx.x) * kRows;
   const int first_column = static_cast<int>(blockIdx.y) * kColumns;
-  const int own_row = static_cast<int>(threadIdx.x) / kWarpSize * kTileRows;
+  const int own_row = static_cast<int>(threadIdx.x) / kWarpSize * kTile;
   const int column = first_column + lane * kTile;
   const auto at = [&](int i) {
     return static_cast<std::ptrdiff_t>(first_row + own_row + i) * call.units + column;
@@ -92,26 +89,26 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
     return first_row + own_row + i <= call.inputs ? call.units - column : 0;
   };
   // On their way while the gradient is being formed.
-  float p[kTileRows][kTile], m[kTileRows][kTile], v[kTileRows][kTile];
+  float p[kTile][kTile], m[kTile][kTile], v[kTile][kTile];
 #pragma unroll
-  for (int i = 0; i < kTileRows; ++i) {
+  for (int i = 0; i < kTile; ++i) {
     Load<kVectors>(call.parameters.from.p + at(i), left(i), p[i]);
     Load<kVectors>(call.parameters.from.m + at(i), left(i), m[i]);
     Load<kVectors>(call.parameters.from.v + at(i), left(i), v[i]);
   }
-  float g[kTileRows][kTile] = {};
+  float g[kTile][kTile] = {};
   for (int first = 0; first < call.batch; first += kSamples) {
     __syncthreads();
     LoadSamples(call, first, first_row, first_column, shared);
     __syncthreads();
 #pragma unroll 8
     for (int b = 0; b < kSamples; ++b) {
-      const float2 x = *reinterpret_cast<const float2*>(&shared.x[b][own_row]);
+      const float4 x = *reinterpret_cast<const float4*>(&shared.x[b][own_row]);
       const float4 d = *reinterpret_cast<const float4*>(&shared.d[b][lane * kTile]);
-      const float xs[kTileRows] = {x.x, x.y};
+      const float xs[kTile] = {x.x, x.y, x.z, x.w};
       const float ds[kTile] = {d.x, d.y, d.z, d.w};
 #pragma unroll
-      for (int i = 0; i < kTileRows; ++i) {
+      for (int i = 0; i < kTile; ++i) {
 #pragma unroll
         for (int j = 0; j < kTile; ++j) g[i][j] = fmaf(xs[i], ds[j], g[i][j]);
       }
@@ -120,7 +117,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
   const StepScales scales = StepScalesOf(StepKind::kAhead, *call.state);
   double squares = 0;
 #pragma unroll
-  for (int i = 0; i < kTileRows; ++i) {
+  for (int i = 0; i < kTile; ++i) {
 #pragma unroll
     for (int j = 0; j < kTile; ++j) {
       if (j < left(i)) squares += static_cast<double>(g[i][j]) * static_cast<double>(g[i][j]);
