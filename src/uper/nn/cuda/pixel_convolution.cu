@@ -39,23 +39,27 @@ __device__ float4 Widen(unsigned pixels, float scale) {
   return make_float4(value(0x7540), value(0x7541), value(0x7542), value(0x7543));
 }
 
-// pixels [channel][input row][column], rows beyond the picture as 0.
+// pixels [channel][input row][column], rows beyond the picture as 0. The rows of a channel lie one
+// after the other.
 template <int kPairs, typename Share>
 __device__ void LoadPixels(const PixelConvolution& call, const std::uint8_t* picture, int first_row,
                            float* pixels) {
   constexpr int kThreads = Block<kPairs, Share>::kThreads;
-  constexpr int kInputRows = Block<kPairs, Share>::kInputRows;
-  const int words = call.in.width / 4;
-  for (int i = static_cast<int>(threadIdx.x); i < kChannels * kInputRows * words; i += kThreads) {
-    const int row = i / words % kInputRows;
-    const int channel = i / words / kInputRows;
-    const int y = first_row + row;
-    const unsigned four =
-        y < call.in.height ? __ldg(reinterpret_cast<const unsigned*>(
-                                       picture + (channel * call.in.height + y) * call.in.width) +
-                                   i % words)
-                           : 0;
-    reinterpret_cast<float4*>(pixels)[i] = Widen(four, Share::kScalesPixels ? call.scale : 1.0F);
+  const int row_words = call.in.width / 4;
+  const int words = Block<kPairs, Share>::kInputRows * row_words;
+  const int there = (call.in.height - first_row) * row_words;
+  const auto* from = reinterpret_cast<const unsigned*>(picture) + first_row * row_words;
+  for (int i = static_cast<int>(threadIdx.x); i < words; i += kThreads) {
+    unsigned fours[kChannels];
+#pragma unroll
+    for (int c = 0; c < kChannels; ++c) {
+      fours[c] = i < there ? __ldg(from + c * call.in.height * row_words + i) : 0;
+    }
+#pragma unroll
+    for (int c = 0; c < kChannels; ++c) {
+      reinterpret_cast<float4*>(pixels)[c * words + i] =
+          Widen(fours[c], Share::kScalesPixels ? call.scale : 1.0F);
+    }
   }
 }
 
@@ -97,25 +101,25 @@ __global__ void __launch_bounds__(Block<kPairs, Share>::kThreads)
   __syncthreads();  // the sums take the place of pixels and weights
   Share::Store(sums, lane, memory + warp * kWarpSums);
   __syncthreads();
+  // A warp a position at a time, of all that the block has; they lie one after the other.
+  static_assert(kFilters == kWarp);
   const int positions = 2 * call.out.width;  // of a pair
-  for (int i = static_cast<int>(threadIdx.x); i < kPairs * positions * kFilters; i += kThreads) {
-    const int filter = i % kFilters;
-    const int position = i / kFilters % positions;
-    const int its_pair = i / kFilters / positions;
-    const int row = first_row + 2 * its_pair + position / call.out.width;
-    if (row >= call.out.height) continue;
-    const float bias = __ldg(pass.bias + filter);
+  const int count = min(kPairs * positions, (call.out.height - first_row) * call.out.width);
+  float* out = pass.out + (static_cast<std::ptrdiff_t>(picture) * call.out.height + first_row) *
+                              call.out.width * kFilters;
+  const float bias = __ldg(pass.bias + lane);
+  const float* pair_sums = memory;
+  int in_pair = warp;
+  for (int position = warp; position < count; position += kThreads / kWarp) {
+    for (; in_pair >= positions; in_pair -= positions) pair_sums += kChannels * kWarpSums;
     float sum = Share::kScalesPixels ? bias : 0.0F;
 #pragma unroll
     for (int c = 0; c < kChannels; ++c) {
-      sum +=
-          memory[(its_pair * kChannels + c) * kWarpSums + position * Share::kSumsStride + filter];
+      sum += pair_sums[c * kWarpSums + in_pair * Share::kSumsStride + lane];
     }
     if (!Share::kScalesPixels) sum = fmaf(call.scale, sum, bias);
-    const std::ptrdiff_t place =
-        (static_cast<std::ptrdiff_t>(picture) * call.out.height + row) * call.out.width +
-        position % call.out.width;
-    pass.out[place * kFilters + filter] = fmaxf(0.0F, sum);
+    out[position * kFilters + lane] = fmaxf(0.0F, sum);
+    in_pair += kThreads / kWarp;
   }
 }
 

@@ -59,27 +59,20 @@ struct BlockMemory {
   static constexpr int kTile = (Tile::kRows + 1) * Tile::kColumns;
 };
 
-// Adds up the warps' sums in order, into a tile.
+// Of the warps' sums in shared memory, the i-th result: [row][column] and then the row of sums.
+// They are added in order.
 template <typename Tile>
-__device__ void ReduceWarps(const typename Tile::Sums& result, int warp, int lane, bool columns,
-                            float* memory, float* tile) {
+__device__ float SumOfWarps(const float* memory, int i) {
   using Memory = BlockMemory<Tile>;
-  Tile::Store(result, lane, columns, memory + warp * Memory::kWarpSums,
-              memory + Memory::kColumnSums + warp * Tile::kColumns);
-  __syncthreads();
   constexpr int kResults = Tile::kRows * Tile::kColumns;
-  const int end = kResults + (columns ? Tile::kColumns : 0);
-  for (int i = static_cast<int>(threadIdx.x); i < end; i += kProductThreads) {
-    const bool is_row = i < kResults;
-    const float* from =
-        memory + (is_row ? i / Tile::kColumns * Tile::kSumsStride + i % Tile::kColumns
-                         : Memory::kColumnSums + i - kResults);
-    const int step = is_row ? Memory::kWarpSums : Tile::kColumns;
-    float sum = 0;
+  const bool is_row = i < kResults;
+  const float* from = memory + (is_row ? i / Tile::kColumns * Tile::kSumsStride + i % Tile::kColumns
+                                       : Memory::kColumnSums + i - kResults);
+  const int step = is_row ? Memory::kWarpSums : Tile::kColumns;
+  float sum = 0;
 #pragma unroll
-    for (int w = 0; w < kProductWarps; ++w) sum += from[w * step];
-    tile[i] = sum;
-  }
+  for (int w = 0; w < kProductWarps; ++w) sum += from[w * step];
+  return sum;
 }
 
 template <Fetch kFetch, typename Chunk>
@@ -124,6 +117,7 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const bool columns = Tile::kHasColumns && call.sums_row && blockIdx.x == 0;
   const int block_splits = call.splits / call.cluster;
+  const int size = Tile::kRows * Tile::kColumns + (columns ? Tile::kColumns : 0);
   AwaitPredecessor();
   for (int i = 0; i < block_splits; ++i) {
     const int split = rank * block_splits + i;
@@ -171,7 +165,13 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
     }
     __pipeline_wait_prior(0);
     __syncthreads();
-    ReduceWarps<Tile>(result, warp, lane, columns, memory, tiles + i * Memory::kTile);
+    Tile::Store(result, lane, columns, memory + warp * Memory::kWarpSums,
+                memory + Memory::kColumnSums + warp * Tile::kColumns);
+    __syncthreads();
+    if (call.splits == 1) break;  // the sums of the warps are the results
+    for (int place = static_cast<int>(threadIdx.x); place < size; place += kProductThreads) {
+      tiles[i * Memory::kTile + place] = SumOfWarps<Tile>(memory, place);
+    }
   }
 
   const auto cluster = cooperative_groups::this_cluster();
@@ -188,7 +188,6 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
                                    split / block_splits);
   };
   double squares = 0;
-  const int size = Tile::kRows * Tile::kColumns + (columns ? Tile::kColumns : 0);
   const int last = size * (rank + 1) / call.cluster;
   for (int i = size * rank / call.cluster + static_cast<int>(threadIdx.x); i < last;
        i += kProductThreads) {
@@ -196,8 +195,8 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
     const int m = row < Tile::kRows ? first_m + row : p.rows;  // the row of sums is the last
     const int n = first_n + i % Tile::kColumns;
     if ((row < Tile::kRows && m >= p.rows) || n >= p.columns) continue;
-    float sum = 0;
-    for (int first = 0; first < call.splits; first += kAtOnce) {
+    float sum = call.splits == 1 ? SumOfWarps<Tile>(memory, i) : 0.0F;
+    for (int first = 0; first < call.splits && call.splits > 1; first += kAtOnce) {
       float parts[kAtOnce];  // all on their way before the first is added
 #pragma unroll
       for (int j = 0; j < kAtOnce; ++j) {
@@ -209,7 +208,7 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
     }
     sum = Finished(p, call.finish, m, n, sum);
     p.c[At(p.c_rows, m) + At(p.c_columns, n)] = sum;
-    squares += static_cast<double>(sum) * static_cast<double>(sum);
+    if (call.squares != nullptr) squares += static_cast<double>(sum) * static_cast<double>(sum);
   }
   if (call.squares != nullptr) {
     __shared__ double scratch[kWarp];
@@ -227,7 +226,8 @@ template <typename Tile, Fetch kFetch>
 void LaunchTile(const ProductCall& call, cudaStream_t stream) {
   using Memory = BlockMemory<Tile>;
   const int block_splits = call.splits / call.cluster;
-  const std::size_t bytes = sizeof(float) * (Memory::kWork + block_splits * Memory::kTile);
+  const std::size_t bytes =
+      sizeof(float) * (Memory::kWork + (call.splits > 1 ? block_splits * Memory::kTile : 0));
   const auto kernel = ProductKernel<Tile, kFetch>;
   if (call.cluster > kPortableCluster) {
     CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
