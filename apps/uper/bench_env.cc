@@ -14,6 +14,7 @@
 #include "uper/envs/atari/atari_environment.h"
 #include "uper/envs/atari/rom_file.h"
 #include "uper/envs/registry.h"
+#include "uper/train/actors.h"
 
 namespace uper {
 namespace {
@@ -192,7 +193,7 @@ AtariSpeeds MeasureAtari(const BenchEnvOptions& options, const StopFlag& stop) {
   Players ours = MakePlayers<EnvironmentPlayer>(options, options.threads);
   Players raw = MakePlayers<RawPlayer>(options, options.threads);
   Players together = MakePlayers<EnvironmentPlayer>(options, speeds.environments);
-  ThreadPool pool(options.threads);
+  ThreadPool pool({.threads = options.threads, .idle_spins = kSpinsBetweenRounds});
   std::vector<double> our_values, raw_values, pool_values;
   for (int i = 0; i < options.repeats; ++i) {
     our_values.push_back(MeasureApart(ours, pace, stop));

@@ -10,10 +10,6 @@ namespace {
 
 std::string StateName(std::size_t actor) { return "state/" + std::to_string(actor); }
 
-// Some 200 microseconds, longer than choosing actions takes: threads that sleep between rounds
-// would be woken up late, one after another.
-constexpr int kSpinsBetweenRounds = 6000;
-
 void PlayOne(Actor& actor) {
   actor.was_reset = !actor.in_episode;
   if (actor.was_reset) {

@@ -32,6 +32,10 @@ struct Actor {
   TimeStep step = {};
 };
 
+// How long threads look for the next round before they sleep: some 200 microseconds, longer than
+// choosing actions takes. Those that sleep would be woken up late, one after another.
+inline constexpr int kSpinsBetweenRounds = 6000;
+
 struct ActorsOptions {
   int environments = 1;
   int threads = 1;  // that play them

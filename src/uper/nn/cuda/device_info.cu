@@ -48,8 +48,7 @@ GpuInfo FindCudaDevice() {
   }
   cudaGetLastError();
   info.why_not = status == cudaErrorNoKernelImageForDevice
-                     ? info.name + " is of a kind that this build was not made for " +
-                           "(CMAKE_CUDA_ARCHITECTURES)"
+                     ? info.name + " is too old: compute capability 9.0 (H100) is needed"
                      : std::string("the GPU does not answer: ") + cudaGetErrorString(status);
   return info;
 }

@@ -13,20 +13,8 @@ namespace uper {
 // What a kernel that may overlap (Follow::kOverlap) calls before it touches what other kernels
 // write. Lets the kernel behind it start.
 __device__ inline void AwaitPredecessor() {
-#if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();
-#endif
-}
-
-// Older GPUs start every kernel after the one before it.
-inline bool CanOverlap() {
-  static const bool can = [] {
-    int major = 0;
-    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
-           major >= 9;
-  }();
-  return can;
 }
 
 struct LaunchShape {
@@ -43,7 +31,7 @@ void LaunchKernel(const char* what, void (*kernel)(Parameters...), const LaunchS
                   Arguments&&... arguments) {
   cudaLaunchAttribute attributes[2] = {};
   unsigned count = 0;
-  if (shape.follow == Follow::kOverlap && CanOverlap()) {
+  if (shape.follow == Follow::kOverlap) {
     attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[count++].val.programmaticStreamSerializationAllowed = 1;
   }
