@@ -50,7 +50,7 @@ def thread_rows(program, threads):
     for count in threads:
         yield update_row(program, "update_ms", count, "MinAtar", "--threads", count)
         yield update_row(program, "update_ms", count, "Atari", "--network", "nature", "--threads", count)
-        found = run(program, "train", "--agent", AGENT, "--frames", TRAIN_FRAMES, "--threads", count)
+        found = run(program, "train", "--agent", AGENT, "--device", "cpu", "--frames", TRAIN_FRAMES, "--threads", count)
         speed = found["frames_per_second"]
         yield ["frames_per_second", count, "training, MinAtar", speed, speed, speed]
 
