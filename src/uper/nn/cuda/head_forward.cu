@@ -141,7 +141,7 @@ __device__ void SelectBlock(const HeadShape& s, int batch, const HeadSelection& 
   __syncthreads();
   const int count = memory.samples.count;
   const int action = memory.samples.action;
-  if (count == 0) return;
+  if (count == 0) return;  // others await the kernel before: every batch has samples
   const int part_size = (s.hidden + kHeadParts - 1) / kHeadParts;
   const int begin = min(place.part * part_size, s.hidden);
   const int end = min(begin + part_size, s.hidden);

@@ -49,47 +49,6 @@ __device__ int ListSamples(int batch, int* list, int* count, const Belongs& belo
 // A lane has every 32nd of a tile's outputs: 201 fit into one tile.
 inline constexpr int kLaneOutputs = 7;
 inline constexpr int kTileOutputs = kLaneOutputs * kWarpSize;
-// Rows of weights that a warp fetches at a time: enough to keep memory busy.
-inline constexpr int kFetch = 4;
-
-// Where a lane finds its outputs of a tile. In the place of those that are not there it reads the
-// tile's last one, which is cheaper than to ask every time. kWhole: the tile is a whole row, and
-// only the last of a lane's outputs can be missing.
-template <int kLane, bool kWhole>
-struct LaneOutputs {
-  int lane;
-  int left;   // outputs from the tile's first on
-  int first;  // of the lane
-  int last;   // of the lane, from `first` on
-
-  __device__ LaneOutputs(int lane, int left)
-      : lane(lane),
-        left(left),
-        first(min(lane, left - 1)),
-        last(min(lane + (kLane - 1) * kWarpSize, left - 1) - first) {}
-
-  __device__ bool IsThere(int j) const {
-    return (kWhole && j + 1 < kLane) || lane + j * kWarpSize < left;
-  }
-  // From `first` on.
-  __device__ int At(int j) const {
-    if (j + 1 == kLane) return last;
-    return kWhole ? j * kWarpSize : min(lane + j * kWarpSize, left - 1) - first;
-  }
-};
-
-// Weights of one lane. rows: its first output of the first row; rows lie `stride` apart, and the
-// last of `count` is read again in the place of those that are not there.
-template <int kLane, bool kWhole>
-__device__ void FetchRows(const float* rows, int stride, int count,
-                          const LaneOutputs<kLane, kWhole>& outputs, float (&w)[kFetch][kLane]) {
-#pragma unroll
-  for (int row = 0; row < kFetch; ++row) {
-#pragma unroll
-    for (int j = 0; j < kLane; ++j) w[row][j] = __ldg(rows + outputs.At(j));
-    if (row + 1 < count) rows += stride;
-  }
-}
 
 // The kernel for rows of so many outputs: made for those of one tile by their length, and for
 // longer ones.
