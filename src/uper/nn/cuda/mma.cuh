@@ -69,4 +69,22 @@ __device__ void AddMma(const unsigned (&a)[kTermsA][kCountA], const unsigned (&b
   }
 }
 
+// Stores a warp's results as rows `stride` floats apart: kRowGroups groups of 8 rows, of which two
+// make a tile.
+template <int kRowGroups, int kTiles, int kColumnGroups>
+__device__ void StoreMma(const float (&sums)[kTiles][kColumnGroups][4], int lane, int stride,
+                         float* to) {
+  static_assert(kTiles == (kRowGroups + 1) / 2);
+#pragma unroll
+  for (int i = 0; i < kRowGroups; ++i) {
+    float* row = to + (8 * i + MmaGroup(lane)) * stride + 2 * MmaPlace(lane);
+#pragma unroll
+    for (int j = 0; j < kColumnGroups; ++j) {
+      const float(&four)[4] = sums[i / 2][j];
+      *reinterpret_cast<float2*>(row + 8 * j) =
+          make_float2(four[2 * (i % 2)], four[2 * (i % 2) + 1]);
+    }
+  }
+}
+
 }  // namespace uper

@@ -67,16 +67,7 @@ struct MmaTile {
   // To sums [row][kSumsStride] and column_sums [column] of the warp.
   __device__ static void Store(const Sums& result, int lane, bool columns, float* sums,
                                float* column_sums) {
-#pragma unroll
-    for (int i = 0; i < kGroupsM; ++i) {
-      float* row = sums + (8 * i + MmaGroup(lane)) * kSumsStride + 2 * MmaPlace(lane);
-#pragma unroll
-      for (int j = 0; j < kGroupsN; ++j) {
-        const float(&four)[4] = result.sums[i / 2][j];
-        *reinterpret_cast<float2*>(row + 8 * j) =
-            make_float2(four[2 * (i % 2)], four[2 * (i % 2) + 1]);
-      }
-    }
+    StoreMma<kGroupsM>(result.sums, lane, kSumsStride, sums);
     if (kHasColumns && columns) {
 #pragma unroll
       for (int j = 0; j < kGroupsN; ++j) {
