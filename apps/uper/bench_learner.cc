@@ -24,14 +24,19 @@ constexpr double kSecondsPerMeasurement = 0.2;
 constexpr int kActsPerRepeat = 3;  // each after an update of its own
 constexpr int kManyActs = 16;      // environments that decide together
 
+// From frames in the GPU's memory and one new one an environment.
+struct ResidentActs {
+  Timing one;
+  Timing many;  // kManyActs
+};
+
 struct LearnerTimes {
   Timing update;                          // seconds
   Timing act;                             // one decision after another
   Timing act_after_update;                // the parameters have just changed, as in training
   std::optional<Timing> act_many;         // kManyActs decisions at once
   std::optional<Timing> update_resident;  // the batch is in the GPU's memory already
-  // One decision and kManyActs, from frames in the GPU's memory and one new one an environment.
-  std::optional<Timing> act_resident, act_many_resident;
+  std::optional<ResidentActs> act_resident;
 };
 
 Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
@@ -71,9 +76,10 @@ LearnerTimes MeasureLearner(const BenchLearnerOptions& options, const RunConfig&
         MeasureSeconds(measure, stop, [&](std::uint64_t) { gpu->UpdateAgain(); });
     if (GpuActing::Suits(spec.network) && spec.batch >= kManyActs) {
       GpuActing acting(*gpu, batch.Observations(1));
-      times.act_resident = MeasureSeconds(measure, stop, [&](std::uint64_t) { acting.Act(1); });
-      times.act_many_resident =
-          MeasureSeconds(measure, stop, [&](std::uint64_t) { acting.Act(kManyActs); });
+      const auto act_resident = [&](int count) {
+        return MeasureSeconds(measure, stop, [&](std::uint64_t) { acting.Act(count); });
+      };
+      times.act_resident = ResidentActs{.one = act_resident(1), .many = act_resident(kManyActs)};
     }
   }
   return times;
@@ -137,9 +143,9 @@ void PrintTable(const BenchLearnerOptions& options, const LearnerTimes& times,
   }
   if (times.act_resident) {
     fmt::print("{:44} {:>28}\n", "one decision, frames in GPU memory, us",
-               text(*times.act_resident, 1e6));
+               text(times.act_resident->one, 1e6));
     fmt::print("{:44} {:>28}\n", fmt::format("{} decisions, frames in GPU memory, us", kManyActs),
-               text(*times.act_many_resident, 1e6));
+               text(times.act_resident->many, 1e6));
   }
   for (const auto& peer : peers) {
     fmt::print("{:44} {:>28}  {:.1f} times ours (lowest: {:.1f})\n",
@@ -196,8 +202,8 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
                                  {"peers", peers}};
   if (times.act_many) json["act_16_us"] = 1e6 * times.act_many->median;
   if (times.act_resident) {
-    json["act_resident_us"] = 1e6 * times.act_resident->median;
-    json["act_16_resident_us"] = 1e6 * times.act_many_resident->median;
+    json["act_resident_us"] = 1e6 * times.act_resident->one.median;
+    json["act_16_resident_us"] = 1e6 * times.act_resident->many.median;
   }
   if (times.update_resident) {
     json["gpu"] = FindGpu().name;

@@ -36,10 +36,12 @@ TEST(CheckTest, MessageIsMadeOnFailureOnly) {
 TEST(CheckTest, IsOneStatement) {
   // Swallowing the else would make this throw.
   bool reached = false;
+  // NOLINTBEGIN(readability-braces-around-statements): that there are none is the point
   if (reached)
     UPER_CHECK(false, "not reached");
   else
     reached = true;
+  // NOLINTEND(readability-braces-around-statements)
   EXPECT_TRUE(reached);
 }
 

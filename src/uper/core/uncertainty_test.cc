@@ -224,7 +224,8 @@ TYPED_TEST(UncertaintyTest, EqualQuantilesHaveNoSpread) {
   const EnsembleShape shape = {3, 70};
   Array<TypeParam> theta(shape.members * shape.quantiles);
   for (std::size_t i = 0; i < theta.size(); ++i) {
-    theta[i] = static_cast<TypeParam>(0.1) * static_cast<TypeParam>(i / shape.quantiles);
+    const std::size_t member = i / shape.quantiles;
+    theta[i] = static_cast<TypeParam>(0.1) * static_cast<TypeParam>(member);
   }
   const Uncertainty u = DecomposeScalarTarget<TypeParam>(theta, shape, 0);
   EXPECT_EQ(u.aleatoric, 0);
