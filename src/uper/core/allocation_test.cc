@@ -40,7 +40,7 @@ TEST(AllocationTest, TheCounterCounts) {
 }
 
 TEST(AllocationTest, CoreFunctionsAllocateNothing) {
-  const std::vector<float> theta(80 * 201, 0.5f);
+  const std::vector<float> theta(std::size_t{80} * 201, 0.5f);
   const std::vector<float> atoms(51, 1.0f / 51);
   const std::vector<double> probabilities(32, 0.01);
   std::vector<float> weights(32);
