@@ -93,8 +93,7 @@ TEST(PriorityRuleTest, UnknownNamesAreNone) {
   for (const char* name : {"", "uper", "TD", "td ", "info_gain_"}) {
     EXPECT_FALSE(PriorityRuleFromName(name).has_value()) << name;
   }
-  // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): that it is out of range is the
-  // point
+  // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): on purpose
   EXPECT_THROW(PriorityRuleName(static_cast<PriorityRule>(18)), Error);
 }
 
