@@ -43,7 +43,8 @@ void TrainDisplay::Show(const TrainingProgress& progress) {
   const double share = total > 0 ? static_cast<double>(progress.frames) / total : 1;
   const double speed = progress.frames_per_second;
   const std::string left =
-      speed > 0 ? Clocked((total - static_cast<double>(progress.frames)) / speed) + " left" : "";
+      speed > 0 ? Clocked((total - static_cast<double>(progress.frames)) / speed) + " left"
+                : "just begun";
   if (progress.row != nullptr) {
     last_row_ = RowText(*progress.row);
     if (!terminal_) {
