@@ -266,31 +266,40 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
     first = 1;
   }
   for (std::size_t i = first; i < layers_.size(); ++i) {
-    const Layer& layer = layers_[i];
-    ProductCall call = ForwardCall(layer, options_.tuned_batch);
-    if (i == 0 && reads_pixels()) call.bytes = call.vectors = true;
-    call.count = options_.max_passes;
-    std::fill_n(call.products + 1, call.count - 1, call.products[0]);
-    Plan(call);
-    call.count = static_cast<int>(passes.size());
-    call.products[0].rows = count * layer.positions();
-    for (std::size_t pass = 0; pass < passes.size(); ++pass) {
-      Product& p = call.products[pass];
-      p = call.products[0];
-      p.a = InputOf(i, passes[pass]);
-      p.a_bytes = static_cast<const std::uint8_t*>(passes[pass].pixels);
-      p.b = passes[pass].parameters + layer.w;
-      p.bias = passes[pass].parameters + layer.b;
-      p.c = passes[pass].activations->layers[i].data();
-    }
-    if (call.bytes) UsePixels(call);
-    PlanBlocks(call);
-    call.follow = i > 0 ? Follow::kOverlap : Follow::kAfter;
-    if (SuitsFewRows(call)) {
-      LaunchFewRows(call, stream);
+    if (i > 0 && layers_[i].convolution && PaysAsPictures(layers_[i], ForwardPictures(i, {}, 0))) {
+      LaunchPictures(ForwardPictures(i, passes, count), stream);
     } else {
-      LaunchProducts(call, stream);
+      ForwardProducts(i, passes, count, stream);
     }
+  }
+}
+
+void Torso::ForwardProducts(std::size_t index, std::span<const Pass> passes, int count,
+                            cudaStream_t stream) {
+  const Layer& layer = layers_[index];
+  ProductCall call = ForwardCall(layer, options_.tuned_batch);
+  if (index == 0 && reads_pixels()) call.bytes = call.vectors = true;
+  call.count = options_.max_passes;
+  std::fill_n(call.products + 1, call.count - 1, call.products[0]);
+  Plan(call);
+  call.count = static_cast<int>(passes.size());
+  call.products[0].rows = count * layer.positions();
+  for (std::size_t pass = 0; pass < passes.size(); ++pass) {
+    Product& p = call.products[pass];
+    p = call.products[0];
+    p.a = InputOf(index, passes[pass]);
+    p.a_bytes = static_cast<const std::uint8_t*>(passes[pass].pixels);
+    p.b = passes[pass].parameters + layer.w;
+    p.bias = passes[pass].parameters + layer.b;
+    p.c = passes[pass].activations->layers[index].data();
+  }
+  if (call.bytes) UsePixels(call);
+  PlanBlocks(call);
+  call.follow = index > 0 ? Follow::kOverlap : Follow::kAfter;
+  if (SuitsFewRows(call)) {
+    LaunchFewRows(call, stream);
+  } else {
+    LaunchProducts(call, stream);
   }
 }
 
@@ -318,10 +327,7 @@ void Torso::Backward(const Pass& pass, float* gradient, double* squares, const B
       CheckCuda(cudaStreamWaitEvent(branches.side, branches.fork), "cudaStreamWaitEvent");
       weights(i, branches.side);
     }
-    for (ProductCall& call : InputCalls(i, pass)) {
-      call.follow = Follow::kOverlap;
-      LaunchProducts(call, branches.main);
-    }
+    BackwardInputs(i, pass, branches.main);
   }
   // For the last weights nothing else is left for the main stream.
   CheckCuda(cudaStreamWaitEvent(branches.main, branches.observations_ready), "cudaStreamWaitEvent");
@@ -354,6 +360,17 @@ ProductCall Torso::WeightsCall(std::size_t index, const Pass& pass, float* gradi
   call.sums_row = true;
   Plan(call);
   return call;
+}
+
+void Torso::BackwardInputs(std::size_t index, const Pass& pass, cudaStream_t stream) {
+  if (layers_[index].convolution) {
+    const PictureCall pictures = InputPictures(index, pass);
+    if (PaysAsPictures(layers_[index], pictures)) return LaunchPictures(pictures, stream);
+  }
+  for (ProductCall& call : InputCalls(index, pass)) {
+    call.follow = Follow::kOverlap;
+    LaunchProducts(call, stream);
+  }
 }
 
 std::vector<ProductCall> Torso::InputCalls(std::size_t index, const Pass& pass) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "uper/nn/cuda/device_buffer.h"
+#include "uper/nn/cuda/picture_product.h"
 #include "uper/nn/cuda/product.h"
 #include "uper/nn/network_spec.h"
 #include "uper/nn/parameter_layout.h"
@@ -117,6 +118,13 @@ class Torso {
   ProductCall ForwardCall(const Layer& layer, int batch) const;
   void UsePixels(ProductCall& call) const;
   void ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream) const;
+  void ForwardProducts(std::size_t layer, std::span<const Pass> passes, int count,
+                       cudaStream_t stream);
+  // The same as whole pictures; whether that is possible and pays does not depend on the pointers.
+  PictureCall ForwardPictures(std::size_t layer, std::span<const Pass> passes, int count) const;
+  PictureCall InputPictures(std::size_t layer, const Pass& pass);
+  bool PaysAsPictures(const Layer& layer, const PictureCall& call) const;
+  void BackwardInputs(std::size_t layer, const Pass& pass, cudaStream_t stream);
   ProductCall WeightsCall(std::size_t layer, const Pass& pass, float* gradient);
   // The gradient by a layer's input, through the ReLU before it.
   std::vector<ProductCall> InputCalls(std::size_t layer, const Pass& pass);

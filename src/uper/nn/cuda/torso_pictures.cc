@@ -1,0 +1,108 @@
+#include <algorithm>
+
+#include "uper/nn/cuda/torso.h"
+
+// The torso's convolutions as products of whole pictures.
+
+namespace uper {
+namespace {
+
+// Blocks that a large GPU needs to be busy; below it small tiles are faster.
+constexpr int kFewestBlocks = 64;
+constexpr int kBlockColumns = 32;
+
+}  // namespace
+
+bool Torso::PaysAsPictures(const Layer& layer, const PictureCall& call) const {
+  const int blocks = call.pictures * call.count * call.columns / kBlockColumns;
+  return options_.precision == Precision::kFp32 && layer.w % 4 == 0 && layer.b % 4 == 0 &&
+         blocks >= kFewestBlocks && SuitsPictures(call);
+}
+
+// Without passes: of the size that work is cut for.
+PictureCall Torso::ForwardPictures(std::size_t index, std::span<const Pass> passes,
+                                   int count) const {
+  const Layer& layer = layers_[index];
+  const int stride = layer.spec.stride;
+  const int filters = layer.out.channels;
+  PictureCall call;
+  call.count = passes.empty() ? options_.max_passes : static_cast<int>(passes.size());
+  call.pictures = passes.empty() ? options_.tuned_batch : count;
+  call.pixels = layer.in.height * layer.in.width;
+  call.channels = layer.in.channels;
+  call.columns = filters;
+  call.b_along = Along::kSide;
+  call.c_picture = layer.out.size();
+  call.finish = ProductFinish::kBiasRelu;
+  call.follow = Follow::kOverlap;
+  PictureProduct p;
+  p.height = layer.out.height;
+  p.width = layer.out.width;
+  p.tap_rows = p.tap_columns = layer.spec.kernel;
+  p.windows = {.row = stride * layer.in.width, .column = stride};
+  p.taps = {.row = layer.in.width, .column = 1};
+  const int tap = layer.in.channels * filters;
+  p.b_taps = {.row = layer.spec.kernel * tap, .column = tap};
+  p.c_at = {.row = layer.out.width * filters, .column = filters};
+  std::fill_n(call.products, std::min(call.count, PictureCall::kMaxProducts), p);
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    PictureProduct& product = call.products[i];
+    product.a = InputOf(index, passes[i]);
+    product.b = passes[i].parameters + layer.w;
+    product.bias = passes[i].parameters + layer.b;
+    product.c = passes[i].activations->layers[index].data();
+  }
+  return call;
+}
+
+// The gradient by a layer's input, through the ReLU before it. Rows and columns of the input with
+// the same remainder by the stride are one product.
+PictureCall Torso::InputPictures(std::size_t index, const Pass& pass) {
+  const Layer& layer = layers_[index];
+  const Layer& before = layers_[index - 1];
+  const int stride = layer.spec.stride;
+  const int kernel = layer.spec.kernel;
+  const int channels = layer.in.channels;
+  const int tap = channels * layer.out.channels;
+  PictureCall call;
+  call.count = std::min(stride, layer.in.height) * std::min(stride, layer.in.width);
+  call.pictures = options_.max_batch;
+  call.pixels = layer.d_height() * layer.d_width();
+  call.channels = layer.out.channels;
+  call.columns = channels;
+  call.b_along = Along::kLength;
+  call.mask_picture = layer.in.size();
+  call.c_picture = before.d_size();
+  call.finish = ProductFinish::kMask;
+  call.follow = Follow::kOverlap;
+  for (int i = 0; i < std::min(call.count, PictureCall::kMaxProducts); ++i) {
+    const int row = i / std::min(stride, layer.in.width);
+    const int column = i % std::min(stride, layer.in.width);
+    const auto share = [&](int total, int first) { return (total - first + stride - 1) / stride; };
+    PictureProduct& p = call.products[i];
+    p.height = share(layer.in.height, row);
+    p.width = share(layer.in.width, column);
+    p.tap_rows = share(kernel, row);
+    p.tap_columns = share(kernel, column);
+    p.a = d_outputs_[index].data();
+    p.windows = {.first = layer.border_top * layer.d_width() + layer.border_left,
+                 .row = layer.d_width(),
+                 .column = 1};
+    p.taps = {.row = -layer.d_width(), .column = -1};
+    p.b = pass.parameters + layer.w;
+    p.b_taps = {.first = (row * kernel + column) * tap,
+                .row = stride * kernel * tap,
+                .column = stride * tap};
+    p.mask = InputOf(index, pass);
+    p.mask_at = {.first = (row * layer.in.width + column) * channels,
+                 .row = stride * layer.in.width * channels,
+                 .column = stride * channels};
+    p.c = d_outputs_[index - 1].data();
+    p.c_at = {.first = before.d_offset(row, column),
+              .row = stride * before.d_width() * channels,
+              .column = stride * channels};
+  }
+  return call;
+}
+
+}  // namespace uper
