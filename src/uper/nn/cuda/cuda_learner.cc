@@ -98,7 +98,6 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
       batch_layout_(spec),
       host_batch_(batch_layout_.size),
       batch_(batch_layout_.size),
-      observations_(std::size_t{2} * spec.batch * spec.network.observation_size()),
       gradient_(layout_.size()),
       host_step_(1),
       td_errors_(spec.batch),
@@ -110,6 +109,9 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   const std::size_t members = spec.network.members;
   const std::size_t actions = spec.network.actions;
   const std::size_t outputs = batch * spec.network.member_outputs();
+  if (!torso_.backward_reads_pixels()) {
+    observations_ = DeviceBuffer<float>(2 * batch * spec.network.observation_size());
+  }
   for (int i = 0; i < PassesOf(spec); ++i) activations_.push_back(torso_.MakeActivations());
   member_values_ = DeviceBuffer<float>(batch * members * actions);
   target_actions_ = DeviceBuffer<int>(batch * members);

@@ -148,7 +148,7 @@ class CudaLearner final : public GpuLearner {
   const BatchLayout batch_layout_;
   PinnedBuffer<std::byte> host_batch_;
   DeviceBuffer<std::byte> batch_;
-  DeviceBuffer<float> observations_;             // [s_tm1 and s_t, batch, observation]
+  DeviceBuffer<float> observations_;  // [s_tm1 and s_t, batch, observation], if they are read
   std::vector<Torso::Activations> activations_;  // [slot]
   mutable DeviceBuffer<float> gradient_;
   DeviceBuffer<float> member_values_;                // [batch, member, action]

@@ -10,7 +10,7 @@
 namespace uper {
 
 Torso::Pass CudaLearner::PassOf(Slot slot, ParameterSet& set) {
-  const std::size_t s_t = std::size_t{1} * spec_.batch * spec_.network.observation_size();
+  const std::size_t s_t = observations_.size() / 2;
   return {.parameters = slot == kTarget ? target_.data() : set.online.data(),
           .observations = observations_.data() + (slot == kOnline ? 0 : s_t),
           .pixels = batch_.data() + (slot == kOnline ? 0 : batch_layout_.observation_bytes),
@@ -34,12 +34,12 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSourc
 }
 
 void CudaLearner::EnqueueForward(ParameterSet& from) {
-  if (torso_.reads_pixels()) {  // only the backward pass needs them: s_tm1
-    LaunchConvertObservations(spec_.network.input, batch_.data(), spec_.batch, observations_.data(),
-                              ahead_);
-  } else {
+  if (!torso_.reads_pixels()) {
     LaunchConvertObservations(spec_.network.input, batch_.data(), 2 * spec_.batch,
                               observations_.data(), main_);
+  } else if (!torso_.backward_reads_pixels()) {  // which needs s_tm1
+    LaunchConvertObservations(spec_.network.input, batch_.data(), spec_.batch, observations_.data(),
+                              ahead_);
   }
   std::vector<Torso::Pass> passes;
   for (int slot = 0; slot < static_cast<int>(activations_.size()); ++slot) {

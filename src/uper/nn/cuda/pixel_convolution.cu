@@ -9,7 +9,7 @@
 namespace uper {
 namespace {
 
-constexpr int kStride = 4;
+constexpr int kStride = kPixelStride;
 constexpr int kFilters = kPixelFilters;
 constexpr int kKernel = kPixelKernel;
 constexpr int kChannels = kPixelChannels;
@@ -28,16 +28,6 @@ struct Block {
     return std::max(Share::kWeights + kChannels * kInputRows * width, kSums);
   }
 };
-
-// Four bytes as floats. A byte in the lowest place of the float 2^23 is that float plus the byte:
-// cheaper than a conversion.
-__device__ float4 Widen(unsigned pixels, float scale) {
-  constexpr float kTwo23 = 8388608.0F;
-  const auto value = [&](unsigned selector) {
-    return scale * (__uint_as_float(__byte_perm(pixels, 0x4b000000U, selector)) - kTwo23);
-  };
-  return make_float4(value(0x7540), value(0x7541), value(0x7542), value(0x7543));
-}
 
 // pixels [channel][input row][column], rows beyond the picture as 0. The rows of a channel lie one
 // after the other.

@@ -6,6 +6,7 @@
 #include "uper/base/check.h"
 #include "uper/nn/cuda/few_rows.h"
 #include "uper/nn/cuda/pixel_convolution.h"
+#include "uper/nn/cuda/pixel_weights.h"
 #include "uper/nn/cuda/product_plan.h"
 
 namespace uper {
@@ -28,6 +29,9 @@ Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Optio
   AddLayers(spec, layout);
   AddPixelTables();
   if (!options.backward) return;
+  if (has_pixel_convolution_ && SuitsPixelWeights(layers_[0].in, layers_[0].out)) {
+    pixel_parts_ = DeviceBuffer<float>(PixelWeightParts(options.max_batch));
+  }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     d_outputs_.emplace_back(std::size_t{1} * options.max_batch * layer.d_size());
@@ -306,7 +310,8 @@ void Torso::ForwardProducts(std::size_t index, std::span<const Pass> passes, int
 int Torso::SquareCount() {
   int count = 0;
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
-    count += ProductBlocks(WeightsCall(i, {}, nullptr));
+    const bool pixels = i == 0 && backward_reads_pixels();
+    count += pixels ? PixelWeightSquares() : ProductBlocks(WeightsCall(i, {}, nullptr));
   }
   return count;
 }
@@ -330,11 +335,35 @@ void Torso::Backward(const Pass& pass, float* gradient, double* squares, const B
     BackwardInputs(i, pass, branches.main);
   }
   // For the last weights nothing else is left for the main stream.
-  CheckCuda(cudaStreamWaitEvent(branches.main, branches.observations_ready), "cudaStreamWaitEvent");
-  weights(0, branches.main);
+  FirstWeights(pass, gradient, squares, branches);
   if (hidden == 1) return;  // nothing on the side
   CheckCuda(cudaEventRecord(branches.join, branches.side), "cudaEventRecord");
   CheckCuda(cudaStreamWaitEvent(branches.main, branches.join), "cudaStreamWaitEvent");
+}
+
+void Torso::FirstWeights(const Pass& pass, float* gradient, double* squares,
+                         const Branches& branches) {
+  if (!backward_reads_pixels()) {
+    CheckCuda(cudaStreamWaitEvent(branches.main, branches.observations_ready),
+              "cudaStreamWaitEvent");
+    ProductCall call = WeightsCall(0, pass, gradient);
+    call.squares = squares;
+    return LaunchProducts(call, branches.main);
+  }
+  // Right behind a kernel that started after Forward()'s first, which found all pixels there.
+  const Layer& layer = layers_[0];
+  LaunchPixelWeights({.in = layer.in,
+                      .out = layer.out,
+                      .scale = input_.scale,
+                      .count = options_.max_batch,
+                      .pixels = static_cast<const std::uint8_t*>(pass.pixels),
+                      .d_out = d_outputs_[0].data(),
+                      .parts = pixel_parts_.data(),
+                      .d_w = gradient + layer.w,
+                      .d_bias = gradient + layer.b,
+                      .squares = squares,
+                      .follow = Follow::kOverlap},
+                     branches.main);
 }
 
 // dw[tap, f] = sum over pictures and positions of x * d_output; the bias is the row of sums.

@@ -43,8 +43,9 @@ class Torso {
 
   struct Pass {
     const float* parameters = nullptr;
-    const float* observations = nullptr;  // [count, height, width, channel], scaled
-    const void* pixels = nullptr;         // the same as they came, if reads_pixels()
+    // [count, height, width, channel], scaled: for what does not read pixels.
+    const float* observations = nullptr;
+    const void* pixels = nullptr;  // the same as they came, there when Forward() was called
     Activations* activations = nullptr;
   };
   void Forward(std::span<const Pass> passes, int count, cudaStream_t stream);
@@ -55,7 +56,7 @@ class Torso {
     cudaStream_t side = nullptr;
     cudaEvent_t fork = nullptr;  // reused
     cudaEvent_t join = nullptr;
-    cudaEvent_t observations_ready = nullptr;  // Pass::observations are there
+    cudaEvent_t observations_ready = nullptr;  // Pass::observations are there, if they are read
     // Called with the hidden layer's inputs [batch, input] when the main stream has d_hidden(): the
     // gradient of its weights is the caller's.
     std::function<void(const float* inputs)> hidden_weights;
@@ -67,8 +68,9 @@ class Torso {
   void Backward(const Pass& pass, float* gradient, double* squares, const Branches& branches);
   int SquareCount();
   int hidden_inputs() const { return layers_.back().taps(); }
-  // Forward() reads Pass::pixels and never looks at Pass::observations. (Backward() does.)
+  // Forward(), or Backward(), reads Pass::pixels and never looks at Pass::observations.
   bool reads_pixels() const { return pixel_taps_.size() > 0; }
+  bool backward_reads_pixels() const { return pixel_parts_.size() > 0; }
   // [batch, hidden_total]: where the head leaves the hidden layer's gradient.
   float* d_hidden() { return d_outputs_.back().data(); }
 
@@ -126,6 +128,7 @@ class Torso {
   bool PaysAsPictures(const Layer& layer, const PictureCall& call) const;
   void BackwardInputs(std::size_t layer, const Pass& pass, cudaStream_t stream);
   ProductCall WeightsCall(std::size_t layer, const Pass& pass, float* gradient);
+  void FirstWeights(const Pass& pass, float* gradient, double* squares, const Branches& branches);
   // The gradient by a layer's input, through the ReLU before it.
   std::vector<ProductCall> InputCalls(std::size_t layer, const Pass& pass);
   ProductCall DenseInputCall(std::size_t layer, const Pass& pass);
@@ -138,6 +141,7 @@ class Torso {
   // column) order, and that order in the weights. Empty if the pictures do not suit.
   DeviceBuffer<int> pixel_windows_, pixel_taps_, pixel_weights_;
   bool has_pixel_convolution_ = false;  // there is a kernel of its own for the first layer
+  DeviceBuffer<float> pixel_parts_;     // of its weights' gradient, if that has one of its own too
   std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first
   std::vector<DeviceBuffer<float>> d_outputs_;    // [layer]: [batch, d_size]
 };
