@@ -103,6 +103,7 @@ void CudaLearner::EnqueueSelections(ParameterSet& from) {
                                             .actions = Staged<int>(batch_layout_.a_tm1),
                                             .sample_stride = 1,
                                             .actions_ready = true,
+                                            .w_read_again = true,
                                             .parts = online_parts_.data()},
                               HeadSelection{.w = target_.data() + head_w_,
                                             .hidden = activations_[kTarget].hidden(),

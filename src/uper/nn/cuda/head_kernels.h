@@ -36,7 +36,7 @@ struct HeadTablePointers {
 };
 
 // The hidden units are cut into so many parts whose sums the reader adds up (SumOfParts).
-inline constexpr int kHeadParts = 8;
+inline constexpr int kHeadParts = 4;
 
 // Outputs of one action a (sample, member), or of all actions; without the bias.
 struct HeadSelection {
@@ -48,7 +48,8 @@ struct HeadSelection {
   int member_stride = 0;
   // The actions were there before the kernel before this one, so its end need not be awaited.
   bool actions_ready = false;
-  float* parts = nullptr;  // [part, batch, (action,) member, output]
+  bool w_read_again = false;  // soon after: the weights stay in the cache
+  float* parts = nullptr;     // [part, batch, (action,) member, output]
 };
 // values [batch, member, action] = bias + hidden x table of each member. chosen [batch, member]
 // gets the greedy actions if not null. `members` and `hidden` may describe the mean table: one

@@ -99,6 +99,13 @@ std::vector<Fixture> Fixtures() {
                              .separate_hidden = true,
                              .shared_bias = true},
                    9);
+  all.emplace_back(HeadShape{.actions = 3, .members = 1, .hidden = 512, .outputs = 201}, 33);
+  all.emplace_back(HeadShape{.actions = 5, .members = 2, .hidden = 40, .outputs = 50}, 33);
+  all.emplace_back(HeadShape{.actions = 4, .members = 3, .hidden = 130, .outputs = 3}, 100);
+  // Everybody takes the same action.
+  all.emplace_back(HeadShape{.actions = 4, .members = 2, .hidden = 68, .outputs = 51}, 70);
+  std::fill(all.back().actions.begin(), all.back().actions.end(), 2);
+  std::fill(all.back().member_actions.begin(), all.back().member_actions.end(), 3);
   return all;
 }
 

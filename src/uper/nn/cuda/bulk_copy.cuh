@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace uper {
+
+// Copies from global to shared memory by the copy engine of a multiprocessor: one thread asks for
+// many bytes. Addresses and sizes are multiples of 16 bytes.
+
+__device__ inline unsigned SharedAddress(const void* shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+
+// Counts arrivals, of threads and of bytes. A phase ends when all that were expected are there;
+// phases are numbered from 0.
+class ArrivalBarrier {
+ public:
+  // By one thread; then FenceArrivals() and a barrier of those who use it. `count`: calls of
+  // Expect() and Arrive() in a phase.
+  __device__ void Initialize(unsigned count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(SharedAddress(&state_)), "r"(count)
+                 : "memory");
+  }
+  __device__ void Arrive() {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(SharedAddress(&state_))
+                 : "memory");
+  }
+  __device__ void Expect(unsigned bytes) {
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(SharedAddress(&state_)),
+        "r"(bytes)
+        : "memory");
+  }
+  __device__ void Wait(int phase) const {
+    unsigned done = 0;
+    while (done == 0) {
+      asm volatile(
+          "{\n"
+          ".reg .pred done;\n"
+          "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+          "selp.u32 %0, 1, 0, done;\n"
+          "}\n"
+          : "=r"(done)
+          : "r"(SharedAddress(&state_)), "r"(static_cast<unsigned>(phase & 1))
+          : "memory");
+    }
+  }
+  __device__ const std::uint64_t* state() const { return &state_; }
+
+ private:
+  std::uint64_t state_;
+};
+
+__device__ inline void FenceArrivals() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// What the second-level cache does with data that is read.
+enum class Keep { kAsLongAsOthers, kShortly };
+
+__device__ inline std::uint64_t CachePolicy(Keep keep) {
+  std::uint64_t policy;
+  if (keep == Keep::kShortly) {
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  } else {
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  }
+  return policy;
+}
+
+__device__ inline void StartLoad(void* shared, const void* global, unsigned bytes,
+                                 std::uint64_t cache_policy, const ArrivalBarrier& barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+      "[%1], %2, [%3], %4;" ::"r"(SharedAddress(shared)),
+      "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(SharedAddress(barrier.state())),
+      "l"(cache_policy)
+      : "memory");
+}
+
+}  // namespace uper
