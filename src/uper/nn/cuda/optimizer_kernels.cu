@@ -18,26 +18,41 @@ __global__ void BeginStepKernel(OptimizerRules rules, StepState* state) {
   state->root_scale = static_cast<float>(1 / sqrt(1 - pow(rules.decay2, t)));
 }
 
-template <bool kAdam>
-__device__ float StepAt(const StepRules& rules, const StepScales& scales, const float* gradient,
-                        const ParameterStep& block, std::size_t i) {
-  float p = block.from.p[i];
-  float m = block.from.m[i];
-  float v = block.from.v[i];
-  Step<kAdam>(rules, scales, gradient[i] * scales.gradient_scale, p, m, v);
-  block.to.p[i] = p;
-  block.to.m[i] = m;
-  block.to.v[i] = v;
-  return p;
+// One parameter, in registers.
+struct Entry {
+  float p = 0, m = 0, v = 0, g = 0;
+};
+__device__ Entry Load(const FinishStep& call, std::size_t i) {
+  const ParameterBlock& from = call.parameters.from;
+  return {from.p[i], from.m[i], from.v[i], call.gradient[i]};
 }
 
-// The share of one block of many.
+// Steps it and stores it. Returns the new parameter.
 template <bool kAdam>
-__device__ void StepRange(const StepRules& rules, const StepScales& scales, const FinishStep& call,
-                          const GradientRange& range, unsigned index, unsigned count) {
-  for (std::size_t i = range.begin + std::size_t{index} * kThreads + threadIdx.x; i < range.end;
-       i += std::size_t{count} * kThreads) {
-    StepAt<kAdam>(rules, scales, call.gradient, call.parameters, i);
+__device__ float StepEntry(const StepRules& rules, const StepScales& scales, const FinishStep& call,
+                           std::size_t i, Entry entry) {
+  Step<kAdam>(rules, scales, entry.g * scales.gradient_scale, entry.p, entry.m, entry.v);
+  const ParameterBlock& to = call.parameters.to;
+  to.p[i] = entry.p;
+  to.m[i] = entry.m;
+  to.v[i] = entry.v;
+  return entry.p;
+}
+
+// The share of one block of many: every count-th group of kThreads.
+struct BlockShare {
+  std::size_t first, end, step;  // of a thread
+
+  __device__ BlockShare(const GradientRange& range, unsigned index, unsigned count)
+      : first(range.begin + std::size_t{index} * kThreads + threadIdx.x),
+        end(range.end),
+        step(std::size_t{count} * kThreads) {}
+};
+template <bool kAdam>
+__device__ void StepShare(const StepRules& rules, const StepScales& scales, const FinishStep& call,
+                          const BlockShare& share) {
+  for (std::size_t i = share.first; i < share.end; i += share.step) {
+    StepEntry<kAdam>(rules, scales, call, i, Load(call, i));
   }
 }
 
@@ -99,39 +114,20 @@ __device__ void StepBias(const StepRules& rules, const StepScales& scales, const
 template <bool kAdam>
 __device__ void StepSharedBias(const StepRules& rules, const StepScales& scales,
                                const FinishStep& call) {
-  const float bias = StepAt<kAdam>(rules, scales, call.gradient, call.parameters, call.bias);
+  const float bias = StepEntry<kAdam>(rules, scales, call, call.bias, Load(call, call.bias));
   for (int i = 0; i < call.shape.members * call.shape.actions; ++i) {
     call.tables.member_bias[i] = bias;
   }
   for (int a = 0; a < call.shape.actions; ++a) call.tables.mean_bias[a] = bias;
 }
 
-// Every block finds out by itself how the step is taken. The first ones do the bias.
-template <bool kAdam>
-__global__ void __launch_bounds__(kThreads)
-    FinishStepKernel(const __grid_constant__ FinishStep call,
-                     const __grid_constant__ StepRules rules, int bias_blocks) {
-  extern __shared__ __align__(16) float means[];  // [member]
-  __shared__ double scratch[2][kWarpSize];
-  double squares = 0;
-#pragma unroll 4
-  for (int i = static_cast<int>(threadIdx.x); i < call.square_count; i += kThreads) {
-    squares += call.squares[i];
-  }
-  double loss = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < call.member_count; i += kThreads) {
-    loss += call.members[i].share;
-  }
-  squares = BlockSum(squares, scratch[0]);
-  loss = BlockSum(loss, scratch[1]);
-  const double max_norm = call.rules.max_global_norm;
-  const double norm = squares < 0 ? 0 : sqrt(squares);  // rounding may take it below 0
-  const bool finite = isfinite(loss) && isfinite(norm);
-  const bool clipped = max_norm > 0 && norm >= max_norm;
-  const float scale = clipped ? static_cast<float>(max_norm / norm) : 1.0F;
-  StepScales scales = StepScalesOf(StepKind::kPlain, *call.state);
-  scales.gradient_scale = scale;
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
+// What the step is like, from all parts of the gradient's norm and of the loss.
+struct Outcome {
+  double loss, norm;
+  bool finite;
+  float scale;  // of the gradient
+
+  __device__ void Report(const FinishStep& call) const {
     StepState& state = *call.state;
     state.loss = loss;
     state.gradient_norm = norm;
@@ -140,19 +136,62 @@ __global__ void __launch_bounds__(kThreads)
     if (finite) ++state.updates;
     *call.report = state;
   }
-  if (!finite) return;
-  if (static_cast<int>(blockIdx.x) < bias_blocks) {
-    if (!call.shape.shared_bias) {
-      StepBias<kAdam>(rules, scales, call, static_cast<int>(blockIdx.x), means);
-    } else if (threadIdx.x == 0) {
-      StepSharedBias<kAdam>(rules, scales, call);
-    }
-    return;
+};
+
+__device__ Outcome FindOutcome(const FinishStep& call) {
+  __shared__ double scratch[2][kWarpSize];
+  double squares = 0;
+  double loss = 0;
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x); i < call.square_count; i += kThreads) {
+    squares += call.squares[i];
   }
+#pragma unroll 2
+  for (int i = static_cast<int>(threadIdx.x); i < call.member_count; i += kThreads) {
+    loss += call.members[i].share;
+  }
+  squares = BlockSum(squares, scratch[0]);
+  loss = BlockSum(loss, scratch[1]);
+  const double max_norm = call.rules.max_global_norm;
+  const double norm = squares < 0 ? 0 : sqrt(squares);  // rounding may take it below 0
+  const bool clipped = max_norm > 0 && norm >= max_norm;
+  return {.loss = loss,
+          .norm = norm,
+          .finite = isfinite(loss) && isfinite(norm),
+          .scale = clipped ? static_cast<float>(max_norm / norm) : 1.0F};
+}
+
+// Every block finds out by itself how the step is taken; what a thread steps first is on its way
+// meanwhile. The first blocks do the bias.
+template <bool kAdam>
+__global__ void __launch_bounds__(kThreads)
+    FinishStepKernel(const __grid_constant__ FinishStep call,
+                     const __grid_constant__ StepRules rules, int bias_blocks) {
+  extern __shared__ __align__(16) float means[];  // [member]
+  const bool is_bias = static_cast<int>(blockIdx.x) < bias_blocks;
   const unsigned index = blockIdx.x - bias_blocks;
   const unsigned count = gridDim.x - bias_blocks;
-  StepRange<kAdam>(rules, scales, call, call.plain, index, count);
-  if (scale < 1) StepRange<kAdam>(rules, scales, call, call.ahead, index, count);
+  BlockShare share(call.plain, index, count);
+  const bool has_first = !is_bias && share.first < share.end;
+  Entry first;
+  if (has_first) first = Load(call, share.first);
+  StepScales scales = StepScalesOf(StepKind::kPlain, *call.state);
+  const Outcome outcome = FindOutcome(call);
+  scales.gradient_scale = outcome.scale;
+  if (blockIdx.x == 0 && threadIdx.x == 0) outcome.Report(call);
+  if (!outcome.finite) return;
+  if (is_bias && call.shape.shared_bias) {
+    if (threadIdx.x == 0) StepSharedBias<kAdam>(rules, scales, call);
+  } else if (is_bias) {
+    StepBias<kAdam>(rules, scales, call, static_cast<int>(blockIdx.x), means);
+  } else {
+    if (has_first) StepEntry<kAdam>(rules, scales, call, share.first, first);
+    share.first += share.step;
+    StepShare<kAdam>(rules, scales, call, share);
+    if (outcome.scale < 1) {
+      StepShare<kAdam>(rules, scales, call, BlockShare(call.ahead, index, count));
+    }
+  }
 }
 
 int Pieces(std::size_t total, int piece) { return static_cast<int>((total + piece - 1) / piece); }
@@ -180,7 +219,7 @@ OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimize
 }
 
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream) {
-  constexpr int kMostBlocks = 264;
+  constexpr int kMostBlocks = 528;
   const int blocks =
       std::clamp(Pieces(call.plain.end - call.plain.begin, kThreads), 1, kMostBlocks);
   const bool has_bias = call.tables.mean_bias != nullptr;

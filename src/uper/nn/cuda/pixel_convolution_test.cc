@@ -25,7 +25,7 @@ std::vector<std::uint8_t> RandomPixels(std::size_t size, const std::string& name
   return pixels;
 }
 
-std::vector<float> PixelWeights(std::size_t size, const std::string& name, bool whole) {
+std::vector<float> RandomWeights(std::size_t size, const std::string& name, bool whole) {
   std::vector<float> values = RandomFloats(size, name);
   for (float& value : values) value = whole ? std::round(4 * value) : 0.1F * value;
   return values;
@@ -58,8 +58,8 @@ std::vector<float> CheckPixels(const PixelCase& c) {
     const std::string name = std::to_string(i);
     pixels.push_back(RandomPixels(std::size_t{1} * c.count * in.size(), "pixels" + name));
     w.push_back(
-        PixelWeights(kPixelTaps * kPixelTaps * kPixelPlanes * kPixelUnits, "w" + name, c.whole));
-    bias.push_back(PixelWeights(kPixelUnits, "bias" + name, c.whole));
+        RandomWeights(kPixelTaps * kPixelTaps * kPixelPlanes * kPixelUnits, "w" + name, c.whole));
+    bias.push_back(RandomWeights(kPixelUnits, "bias" + name, c.whole));
     call.list[i] = {
         .pixels = pictures.emplace_back(OnGpu(pixels.back())).data(),
         .w = memory.emplace_back(OnGpu(w.back())).data(),
