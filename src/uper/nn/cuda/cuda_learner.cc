@@ -44,13 +44,15 @@ CudaHeadTables::CudaHeadTables(const NetworkSpec& spec)
     : member_weights(std::size_t{1} * spec.members * spec.hidden_units * spec.actions),
       member_bias(std::size_t{1} * spec.members * spec.actions),
       mean_weights(std::size_t{1} * spec.hidden_total() * spec.actions),
-      mean_bias(std::size_t{1} * spec.actions) {}
+      mean_bias(std::size_t{1} * spec.actions),
+      members_done(HeadStepChunks(HeadShapeOf(spec))) {}
 
 HeadTablePointers CudaHeadTables::pointers() {
   return {.member_weights = member_weights.data(),
           .member_bias = member_bias.data(),
           .mean_weights = mean_weights.data(),
-          .mean_bias = mean_bias.data()};
+          .mean_bias = mean_bias.data(),
+          .members_done = members_done.data()};
 }
 
 ParameterSet::ParameterSet(const NetworkSpec& spec, std::size_t size)

@@ -22,6 +22,7 @@ struct CudaHeadTables {
   HeadTablePointers pointers();
 
   DeviceBuffer<float> member_weights, member_bias, mean_weights, mean_bias;
+  DeviceBuffer<unsigned> members_done;
 };
 
 // Everything that an update changes. There are two: an update reads one and writes the other.

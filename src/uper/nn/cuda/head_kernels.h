@@ -27,12 +27,20 @@ struct HeadShape {
 };
 HeadShape HeadShapeOf(const NetworkSpec& spec);
 
+// The head's optimiser takes so many hidden units of an (action, member) at a time.
+inline constexpr int kHeadStepUnits = 64;
+UPER_HOST_DEVICE inline int HeadStepChunks(const HeadShape& shape) {
+  return shape.actions * ((shape.hidden + kHeadStepUnits - 1) / kHeadStepUnits);
+}
+
 // Averages of a head, as HeadTables of the CPU, but along the hidden units.
 struct HeadTablePointers {
   float* member_weights = nullptr;  // [member, action, hidden unit]
   float* member_bias = nullptr;     // [member, action]
   float* mean_weights = nullptr;    // [action, hidden unit (of all members, if separate)]
   float* mean_bias = nullptr;       // [action]
+  // [HeadStepChunks()]: how many members the head's optimiser has averaged; 0 between its steps.
+  unsigned* members_done = nullptr;
 };
 
 // The hidden units are cut into so many parts whose sums the reader adds up (SumOfParts).

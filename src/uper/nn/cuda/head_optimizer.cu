@@ -8,12 +8,20 @@
 #include "uper/nn/cuda/optimizer_step.cuh"
 #include "uper/nn/cuda/reductions.cuh"
 
+// The step on the head's weights. The weights of some hidden units of one (action, member) are one
+// piece of memory, which a block goes through in passes: a thread takes kWidth neighbours in each.
+// A pass is so many whole rows of outputs that a thread meets the same outputs every time: it holds
+// their derivatives in registers. The weights come through shared memory, some passes ahead; every
+// thread fetches what it needs itself.
+
 namespace uper {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpSize;
-constexpr int kBlocksPerProcessor = 4;
+constexpr int kBlocksPerProcessor = 2;
+constexpr int kUnits = kHeadStepUnits;  // of a piece
+constexpr int kPasses = 4;              // whose weights are on their way, or not summed yet
 
 struct HeadStep {
   StepRules rules;
@@ -25,192 +33,303 @@ struct HeadStep {
   HeadTablePointers tables;
 };
 
-// A piece of a row of weights, of (action, member, hidden unit), in the eyes of one lane: every
-// 32nd output, at most kGroups of them. Rows of all members are walked through.
-template <int kGroups, bool kOnePiece>
-struct LanePiece {
-  int action, unit;
-  int member = 0;
-  int first;          // output of the lane
-  std::ptrdiff_t at;  // that output's weight
-  bool is_there[kGroups];
+// Hidden units of one (action, member).
+struct HeadPiece {
+  int action, member, first_unit, units;
+  int chunk;  // the same units of all members
 
-  __device__ LanePiece(const HeadShape& s, int pair, int lane)
-      : action(pair / s.hidden),
-        unit(pair % s.hidden),
-        first(lane),
-        at((static_cast<std::ptrdiff_t>(action) * s.members * s.hidden + unit) * s.outputs + lane) {
-    LookAt(s);
+  __device__ HeadPiece(const HeadShape& s, int index) {
+    const int chunks = (s.hidden + kUnits - 1) / kUnits;
+    const int block = index / chunks;
+    action = block / s.members;
+    member = block % s.members;
+    first_unit = index % chunks * kUnits;
+    units = min(kUnits, s.hidden - first_unit);
+    chunk = action * chunks + index % chunks;
   }
-  __device__ bool IsLastOfRow(const HeadShape& s) const {
-    return kOnePiece || first / kWarpSize * kWarpSize + kPiece >= s.outputs;
-  }
-  __device__ void Next(const HeadShape& s) {
-    if (!IsLastOfRow(s)) {
-      first += kPiece;
-      at += kPiece;
-    } else {
-      ++member;
-      at += static_cast<std::ptrdiff_t>(s.hidden) * s.outputs - first / kPiece * kPiece;
-      first %= kPiece;
-    }
-    if (!kOnePiece) LookAt(s);
-  }
+};
 
-  static constexpr int kPiece = kGroups * kWarpSize;
+template <int kWidth>
+struct PassShape {
+  int units;
+  int vectors;  // of kWidth weights
 
- private:
-  // If a row is one piece, only its last group has outputs that are not there.
-  __device__ void LookAt(const HeadShape& s) {
+  __device__ explicit PassShape(int outputs) {
+    const int groups = max(1, min(kThreads / outputs, kUnits / kWidth));
+    units = groups * kWidth;
+    vectors = groups * outputs;
+  }
+};
+
+// A thread's weights of a pass.
+template <int kWidth>
+struct ThreadPlace {
+  int vector;
+  int passes;           // in which they are there
+  int units[kWidth];    // from the first of the pass on
+  int outputs[kWidth];  // of these units
+
+  __device__ ThreadPlace(const PassShape<kWidth>& pass, const HeadPiece& piece, int row, int first)
+      : vector(first + static_cast<int>(threadIdx.x)) {
+    const int left = piece.units * row / kWidth - vector;  // of the piece
+    passes = vector < pass.vectors && left > 0 ? (left + pass.vectors - 1) / pass.vectors : 0;
 #pragma unroll
-    for (int i = 0; i < kGroups; ++i) {
-      is_there[i] = (kOnePiece && i + 1 < kGroups) || first + i * kWarpSize < s.outputs;
+    for (int e = 0; e < kWidth; ++e) {
+      units[e] = (vector * kWidth + e) / row;
+      outputs[e] = (vector * kWidth + e) % row;
     }
   }
 };
 
-// g: the piece's gradient, samples in ascending order.
-template <int kGroups, bool kOnePiece>
-__device__ void AddGradient(const HeadStep& step, const LanePiece<kGroups, kOnePiece>& piece,
-                            float (&g)[kGroups]) {
+template <int kWidth>
+struct alignas(kWidth * sizeof(float)) Vector {
+  float at[kWidth];
+};
+
+// Shared memory of a block.
+struct StepMemory {
+  float4 p[kPasses][kThreads], m[kPasses][kThreads], v[kPasses][kThreads];
+  float new_p[kPasses][4 * kThreads];
+  float units[kUnits][kSamples];  // of the first samples; 0 where there is none
+  float row_sums[kUnits];         // of new weights
+  int samples;                    // that learn
+  bool is_last;                   // of the members
+
+  // This thread's part of an array above.
+  template <int kWidth>
+  __device__ static Vector<kWidth>& Mine(float4 (&pass)[kThreads]) {
+    return reinterpret_cast<Vector<kWidth>&>(pass[threadIdx.x]);
+  }
+};
+
+// Starts to fetch the weights of a pass to place i of the shared memory. at: of the thread's first
+// weight in pass 0.
+template <int kWidth>
+__device__ void StartPass(const ParameterBlock& from, std::ptrdiff_t at,
+                          const PassShape<kWidth>& shape, const ThreadPlace<kWidth>& place,
+                          int pass, int i, StepMemory& memory) {
+  if (pass < place.passes) {
+    const std::ptrdiff_t here = at + pass * (shape.vectors * kWidth);
+    constexpr std::size_t kBytes = sizeof(Vector<kWidth>);
+    __pipeline_memcpy_async(&memory.p[i][threadIdx.x], from.p + here, kBytes);
+    __pipeline_memcpy_async(&memory.m[i][threadIdx.x], from.m + here, kBytes);
+    __pipeline_memcpy_async(&memory.v[i][threadIdx.x], from.v + here, kBytes);
+  }
+  __pipeline_commit();
+}
+
+// The samples that the piece learns from, and the hidden units of the first ones.
+__device__ void FindSamples(const HeadStep& step, const HeadPiece& piece, StepMemory& memory,
+                            int* list) {
   const HeadShape& s = step.shape;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const float* units =
-      step.gradient.hidden + (s.separate_hidden ? piece.member * s.hidden : 0) + piece.unit;
-  const float* d_out = step.gradient.d_out + piece.member * s.outputs + piece.first;
-  for (int group = 0; group < step.gradient.batch; group += kWarpSize) {
-    const int mine = group + lane;
-    const bool learns = mine < step.gradient.batch &&
-                        __ldg(step.gradient.actions + mine) == piece.action &&
-                        Learns(step.gradient.masks, mine, piece.member);
-    for (unsigned left = __ballot_sync(kAllLanes, learns); left != 0; left &= left - 1) {
-      const int b = group + __ffs(static_cast<int>(left)) - 1;
-      const float unit = __ldg(units + b * s.hidden_total());
-      const float* d = d_out + b * (s.members * s.outputs);
+  const int samples = ListSamples(step.gradient.batch, list, &memory.samples, [&](int b) {
+    return __ldg(step.gradient.actions + b) == piece.action &&
+           Learns(step.gradient.masks, b, piece.member);
+  });
+  const int unit = static_cast<int>(threadIdx.x) % kUnits;
+  const float* units = step.gradient.hidden + MemberUnits(s, piece.member) + piece.first_unit;
 #pragma unroll
-      for (int i = 0; i < kGroups; ++i) {
-        if (piece.is_there[i]) g[i] = fmaf(unit, __ldg(d + i * kWarpSize), g[i]);
+  for (int i = static_cast<int>(threadIdx.x) / kUnits; i < kSamples; i += kThreads / kUnits) {
+    memory.units[unit][i] =
+        i < samples && unit < piece.units ? __ldg(units + list[i] * s.hidden_total() + unit) : 0.0F;
+  }
+  if (threadIdx.x < kUnits) memory.row_sums[threadIdx.x] = 0;
+  __syncthreads();
+}
+static_assert(kThreads % kUnits == 0, "a thread brings the same unit of several samples");
+
+// What the gradient of a thread's weights is made of.
+template <int kWidth>
+struct GradientParts {
+  const HeadStep& step;
+  const HeadPiece& piece;
+  const ThreadPlace<kWidth>& place;
+  const StepMemory& memory;
+  const int* list;
+  int samples;
+  float d_out[kSamples][kWidth];  // of the first samples; 0 where there is none
+
+  __device__ int OutputsOf(int sample) const {
+    return (list[sample] * step.shape.members + piece.member) * step.shape.outputs;
+  }
+  __device__ void LoadOutputs() {
+#pragma unroll
+    for (int i = 0; i < kSamples; ++i) {
+      const int row = i < samples ? OutputsOf(i) : 0;
+#pragma unroll
+      for (int e = 0; e < kWidth; ++e) {
+        d_out[i][e] = i < samples ? __ldg(step.gradient.d_out + (row + place.outputs[e])) : 0.0F;
       }
     }
   }
-}
-
-// p, m and v of a piece, in shared memory. Every lane copies what it needs itself.
-template <int kGroups>
-struct Stage {
-  float p[kGroups][kWarpSize], m[kGroups][kWarpSize], v[kGroups][kWarpSize];
 };
 
-template <int kGroups, bool kOnePiece>
-__device__ void StartLoad(const ParameterBlock& from, const LanePiece<kGroups, kOnePiece>& piece,
-                          int lane, Stage<kGroups>& to) {
-  const float* p = from.p + piece.at;
-  const float* m = from.m + piece.at;
-  const float* v = from.v + piece.at;
+// The gradient in the pass that begins with unit `first` of the piece: samples in ascending order.
+template <int kWidth>
+__device__ Vector<kWidth> GradientOf(const GradientParts<kWidth>& parts, int first) {
+  Vector<kWidth> g{};
 #pragma unroll
-  for (int i = 0; i < kGroups; ++i) {
-    if (!piece.is_there[i]) continue;
-    __pipeline_memcpy_async(&to.p[i][lane], p + i * kWarpSize, sizeof(float));
-    __pipeline_memcpy_async(&to.m[i][lane], m + i * kWarpSize, sizeof(float));
-    __pipeline_memcpy_async(&to.v[i][lane], v + i * kWarpSize, sizeof(float));
+  for (int i = 0; i < kSamples; i += 4) {
+    if (i >= parts.samples) return g;
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) {
+      const float4 units =
+          *reinterpret_cast<const float4*>(&parts.memory.units[first + parts.place.units[e]][i]);
+      g.at[e] = fmaf(units.x, parts.d_out[i][e], g.at[e]);
+      g.at[e] = fmaf(units.y, parts.d_out[i + 1][e], g.at[e]);
+      g.at[e] = fmaf(units.z, parts.d_out[i + 2][e], g.at[e]);
+      g.at[e] = fmaf(units.w, parts.d_out[i + 3][e], g.at[e]);
+    }
+  }
+#pragma unroll 1
+  for (int i = kSamples; i < parts.samples; ++i) {
+    const HeadShape& s = parts.step.shape;
+    const float* units = parts.step.gradient.hidden + parts.list[i] * s.hidden_total() +
+                         MemberUnits(s, parts.piece.member) + parts.piece.first_unit + first;
+    const float* d_out = parts.step.gradient.d_out + parts.OutputsOf(i);
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) {
+      g.at[e] =
+          fmaf(__ldg(units + parts.place.units[e]), __ldg(d_out + parts.place.outputs[e]), g.at[e]);
+    }
+  }
+  return g;
+}
+
+// For what is not read again before the next update: it leaves the cache to the weights.
+template <int kWidth>
+__device__ void StoreOnce(float* to, const Vector<kWidth>& x) {
+  if constexpr (kWidth == 4) {
+    __stcs(reinterpret_cast<float4*>(to), make_float4(x.at[0], x.at[1], x.at[2], x.at[3]));
+  } else {
+    __stcs(to, x.at[0]);
   }
 }
 
-// Returns the sum of the lane's new weights. The moments are not read again before the next update:
-// they leave the cache to the weights.
-template <bool kAdam, int kGroups, bool kOnePiece>
-__device__ float StepPiece(const HeadStep& step, const StepScales& scales,
-                           const LanePiece<kGroups, kOnePiece>& piece, const float (&g)[kGroups],
-                           const Stage<kGroups>& from, int lane) {
-  float* p_to = step.weights.to.p + piece.at;
-  float* m_to = step.weights.to.m + piece.at;
-  float* v_to = step.weights.to.v + piece.at;
-  float sum = 0;
+// The step on a pass whose weights lie in shared memory, place i. The new ones go to `at`.
+template <bool kAdam, int kWidth>
+__device__ void StepPass(const HeadStep& step, const StepScales& scales,
+                         const Vector<kWidth>& gradient, std::ptrdiff_t at, int i,
+                         StepMemory& memory) {
+  Vector<kWidth> p = StepMemory::Mine<kWidth>(memory.p[i]);
+  Vector<kWidth> m = StepMemory::Mine<kWidth>(memory.m[i]);
+  Vector<kWidth> v = StepMemory::Mine<kWidth>(memory.v[i]);
 #pragma unroll
-  for (int i = 0; i < kGroups; ++i) {
-    if (!piece.is_there[i]) continue;
-    float p = from.p[i][lane];
-    float m = from.m[i][lane];
-    float v = from.v[i][lane];
-    Step<kAdam>(step.rules, scales, g[i] * scales.gradient_scale, p, m, v);
-    p_to[i * kWarpSize] = p;
-    __stcs(m_to + i * kWarpSize, m);
-    __stcs(v_to + i * kWarpSize, v);
-    sum += p;
+  for (int e = 0; e < kWidth; ++e) {
+    Step<kAdam>(step.rules, scales, gradient.at[e] * scales.gradient_scale, p.at[e], m.at[e],
+                v.at[e]);
   }
-  return sum;
+  const ParameterBlock& to = step.weights.to;
+  *reinterpret_cast<Vector<kWidth>*>(to.p + at) = p;
+  StoreOnce<kWidth>(to.m + at, m);
+  StoreOnce<kWidth>(to.v + at, v);
+  reinterpret_cast<Vector<kWidth>*>(memory.new_p[i])[threadIdx.x] = p;
 }
 
-// The average of one row, by one lane.
-__device__ void PutMean(const HeadStep& step, int action, int member, int unit, float mean) {
-  const HeadShape& s = step.shape;
-  step.tables.member_weights[(member * s.actions + action) * s.hidden + unit] = mean;
-  if (!s.separate_hidden) return;
-  step.tables.mean_weights[action * s.hidden_total() + member * s.hidden + unit] =
-      mean / static_cast<float>(s.members);
-}
-
-// A warp takes the rows of one (action, hidden unit), one member after the other; while it works on
-// one piece the next is on its way. The warps of a block read the same derivatives.
-template <bool kAdam, int kGroups, bool kOnePiece>
-__global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
-    HeadOptimizerKernel(const __grid_constant__ HeadStep step) {
-  extern __shared__ __align__(16) unsigned char memory[];
-  if (!IsDue(step.kind, *step.state)) return;
-  const StepScales scales = StepScalesOf(step.kind, *step.state);
-  const HeadShape& s = step.shape;
+// Adds the new weights of kPasses passes to the sums of their rows, a warp a row at a time. The
+// block has the weights from `begin` on of each pass.
+template <int kWidth>
+__device__ void AddRows(const PassShape<kWidth>& shape, int first_pass, int begin, int row,
+                        int units, StepMemory& memory) {
+  static_assert(kWarps % kPasses == 0);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  auto* stages = reinterpret_cast<Stage<kGroups>*>(memory) + 2 * warp;
-  for (int pair = static_cast<int>(blockIdx.x) * kWarps + warp; pair < s.actions * s.hidden;
-       pair += static_cast<int>(gridDim.x) * kWarps) {
-    LanePiece<kGroups, kOnePiece> piece(s, pair, lane);
-    LanePiece<kGroups, kOnePiece> next = piece;
-    StartLoad(step.weights.from, next, lane, stages[0]);
-    __pipeline_commit();
-    float sum = 0;    // of a row
-    float means = 0;  // of the rows
-    for (int stage = 0; piece.member < s.members; stage = 1 - stage) {
-      next.Next(s);
-      if (next.member < s.members) StartLoad(step.weights.from, next, lane, stages[1 - stage]);
-      __pipeline_commit();
-      float g[kGroups] = {};
-      AddGradient(step, piece, g);
-      __pipeline_wait_prior(1);
-      sum += StepPiece<kAdam>(step, scales, piece, g, stages[stage], lane);
-      if (piece.IsLastOfRow(s)) {
-        const float mean = WarpSum(sum) / static_cast<float>(s.outputs);
-        means += mean;
-        if (lane == 0) PutMean(step, piece.action, piece.member, piece.unit, mean);
-        sum = 0;
+  const float* weights = memory.new_p[warp % kPasses];
+  const int first_unit = (first_pass + warp % kPasses) * shape.units;
+  for (int i = warp / kPasses; i < min(shape.units, units - first_unit); i += kWarps / kPasses) {
+    const int last = min((i + 1) * row - begin, kThreads * kWidth);
+    float sum = 0;
+    for (int at = max(i * row - begin, 0) + lane; at < last; at += kWarpSize) sum += weights[at];
+    sum = WarpSum(sum);
+    if (lane == 0) memory.row_sums[first_unit + i] += sum;
+  }
+}
+
+template <bool kAdam, int kWidth>
+__device__ void StepPiece(const HeadStep& step, const StepScales& scales, const HeadPiece& piece,
+                          StepMemory& memory, int* list) {
+  const HeadShape& s = step.shape;
+  const PassShape<kWidth> shape(s.outputs);
+  for (int first = 0; first < shape.vectors; first += kThreads) {
+    const ThreadPlace<kWidth> place(shape, piece, s.outputs, first);
+    const std::ptrdiff_t at = BlockAt(s, piece.action, piece.member) +
+                              piece.first_unit * s.outputs + place.vector * kWidth;
+    for (int i = 0; i < kPasses; ++i) StartPass(step.weights.from, at, shape, place, i, i, memory);
+    if (first == 0) FindSamples(step, piece, memory, list);
+    GradientParts<kWidth> parts{step, piece, place, memory, list, memory.samples, {}};
+    parts.LoadOutputs();
+#pragma unroll 1
+    for (int pass = 0; pass * shape.units < piece.units; pass += kPasses) {
+#pragma unroll
+      for (int i = 0; i < kPasses; ++i) {
+        if (pass + i < place.passes) {
+          const Vector<kWidth> g = GradientOf(parts, (pass + i) * shape.units);
+          __pipeline_wait_prior(kPasses - 1);
+          StepPass<kAdam>(step, scales, g, at + (pass + i) * (shape.vectors * kWidth), i, memory);
+        }
+        StartPass(step.weights.from, at, shape, place, pass + i + kPasses, i, memory);
       }
-      piece = next;
-    }
-    if (lane == 0 && !s.separate_hidden) {
-      step.tables.mean_weights[pair] = means / static_cast<float>(s.members);
+      __syncthreads();
+      AddRows(shape, pass, first * kWidth, s.outputs, piece.units, memory);
+      __syncthreads();
     }
   }
 }
 
-template <int kGroups>
-constexpr std::size_t kSharedBytes = 2 * kWarps * sizeof(Stage<kGroups>);
+// The averages of the piece's rows. The last of the members averages over them all.
+__device__ void PutMeans(const HeadStep& step, const HeadPiece& piece, StepMemory& memory) {
+  const HeadShape& s = step.shape;
+  const int unit = piece.first_unit + static_cast<int>(threadIdx.x);
+  const bool mine = static_cast<int>(threadIdx.x) < piece.units;
+  const auto member_mean = [&](int member) {
+    return step.tables.member_weights + (member * s.actions + piece.action) * s.hidden + unit;
+  };
+  const float mean = mine ? memory.row_sums[threadIdx.x] / static_cast<float>(s.outputs) : 0.0F;
+  if (mine) *member_mean(piece.member) = mean;
+  const float share = static_cast<float>(s.members);
+  if (s.separate_hidden) {
+    if (!mine) return;
+    step.tables.mean_weights[piece.action * s.hidden_total() + piece.member * s.hidden + unit] =
+        mean / share;
+    return;
+  }
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const unsigned last = s.members - 1;  // after it the count starts again
+    memory.is_last = atomicInc(step.tables.members_done + piece.chunk, last) == last;
+  }
+  __syncthreads();
+  if (!memory.is_last || !mine) return;
+  __threadfence();
+  float sum = 0;
+  for (int k = 0; k < s.members; ++k) sum += __ldcg(member_mean(k));
+  step.tables.mean_weights[piece.action * s.hidden + unit] = sum / share;
+}
 
-struct HeadKernel {
-  void (*kernel)(HeadStep);
-  std::size_t shared_bytes;
-};
-template <int kGroups, bool kOnePiece>
-struct AdamKernels {
-  static HeadKernel Get() {
-    return {HeadOptimizerKernel<true, kGroups, kOnePiece>, kSharedBytes<kGroups>};
+template <bool kAdam, int kWidth>
+__global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
+    HeadOptimizerKernel(const __grid_constant__ HeadStep step) {
+  extern __shared__ __align__(16) unsigned char bytes[];
+  StepMemory& memory = *reinterpret_cast<StepMemory*>(bytes);
+  int* list = reinterpret_cast<int*>(&memory + 1);  // of samples
+  if (!IsDue(step.kind, *step.state)) return;
+  const StepScales scales = StepScalesOf(step.kind, *step.state);
+  const int pieces = step.shape.members * HeadStepChunks(step.shape);
+  for (int i = static_cast<int>(blockIdx.x); i < pieces; i += static_cast<int>(gridDim.x)) {
+    const HeadPiece piece(step.shape, i);
+    StepPiece<kAdam, kWidth>(step, scales, piece, memory, list);
+    PutMeans(step, piece, memory);
+    __syncthreads();
   }
-};
-template <int kGroups, bool kOnePiece>
-struct RmsPropKernels {
-  static HeadKernel Get() {
-    return {HeadOptimizerKernel<false, kGroups, kOnePiece>, kSharedBytes<kGroups>};
-  }
-};
+}
+
+bool IsAligned(const ParameterBlock& block) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(block.p) |
+                    reinterpret_cast<std::uintptr_t>(block.m) |
+                    reinterpret_cast<std::uintptr_t>(block.v);
+  return bits % (4 * sizeof(float)) == 0;
+}
 
 }  // namespace
 
@@ -221,16 +340,20 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
   int multiprocessors = 0;  // results do not depend on it
   CheckCuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
             "cudaDeviceGetAttribute");
-  const HeadKernel chosen =
-      rules.adam ? KernelFor<AdamKernels>(shape.outputs) : KernelFor<RmsPropKernels>(shape.outputs);
-  const int blocks = (shape.actions * shape.hidden + kWarps - 1) / kWarps;
-  LaunchKernel(
-      "optimiser of the head", chosen.kernel,
-      {.grid = static_cast<unsigned>(std::min(kBlocksPerProcessor * multiprocessors, blocks)),
-       .block = kThreads,
-       .shared_bytes = chosen.shared_bytes,
-       .stream = stream},
-      HeadStep{StepRules(rules), kind, shape, gradient, weights, state, tables});
+  const bool vectors = shape.hidden % 4 == 0 && IsAligned(weights.from) && IsAligned(weights.to);
+  auto* kernel = rules.adam ? HeadOptimizerKernel<true, 1> : HeadOptimizerKernel<false, 1>;
+  if (vectors) kernel = rules.adam ? HeadOptimizerKernel<true, 4> : HeadOptimizerKernel<false, 4>;
+  // Blocks that end soon make room for more urgent kernels; a step that is hardly ever taken starts
+  // few.
+  const int pieces = shape.members * HeadStepChunks(shape);
+  const int blocks =
+      kind == StepKind::kAhead ? pieces : std::min(pieces, kBlocksPerProcessor * multiprocessors);
+  LaunchKernel("optimiser of the head", kernel,
+               {.grid = static_cast<unsigned>(blocks),
+                .block = kThreads,
+                .shared_bytes = sizeof(StepMemory) + sizeof(int) * gradient.batch,
+                .stream = stream},
+               HeadStep{StepRules(rules), kind, shape, gradient, weights, state, tables});
 }
 
 }  // namespace uper

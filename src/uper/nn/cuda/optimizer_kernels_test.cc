@@ -168,26 +168,39 @@ TEST_F(OptimizerKernelsTest, TheBiasAndItsAverages) {
   }
 }
 
+// A head and a batch for it.
+struct HeadCase {
+  HeadShape shape;
+  int batch = 13;
+  std::uint64_t members = 7;  // that may learn, as a mask
+};
+
+std::vector<HeadCase> HeadCases() {
+  return {{{.actions = 1, .members = 1, .hidden = 1, .outputs = 1}},
+          {{.actions = 2, .members = 2, .hidden = 130, .outputs = 1}},
+          {{.actions = 2, .members = 2, .hidden = 132, .outputs = 3}, 33},
+          {{.actions = 5, .members = 3, .hidden = 19, .outputs = 201}},
+          {{.actions = 1, .members = 1, .hidden = 8, .outputs = 33}},
+          {{.actions = 2, .members = 3, .hidden = 5, .outputs = 64}},
+          {{.actions = 4, .members = 2, .hidden = 68, .outputs = 50}, 1},
+          {{.actions = 1, .members = 2, .hidden = 100, .outputs = 51}, 33},  // all the same action
+          {{.actions = 3, .members = 2, .hidden = 7, .outputs = 127}},
+          {{.actions = 2, .members = 1, .hidden = 600, .outputs = 500}, 40},
+          {{.actions = 18, .members = 10, .hidden = 64, .outputs = 201}, 32, 0x3ff},
+          {{.actions = 2, .members = 2, .hidden = 16, .outputs = 300, .separate_hidden = true}},
+          {{.actions = 2, .members = 2, .hidden = 9, .outputs = 300, .separate_hidden = true}}};
+}
+
 TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
-  const HeadShape shapes[] = {
-      {.actions = 1, .members = 1, .hidden = 1, .outputs = 1},
-      {.actions = 5, .members = 3, .hidden = 19, .outputs = 201},
-      {.actions = 1, .members = 1, .hidden = 8, .outputs = 33},
-      {.actions = 2, .members = 3, .hidden = 5, .outputs = 64},
-      {.actions = 3, .members = 2, .hidden = 7, .outputs = 127},
-      {.actions = 2, .members = 1, .hidden = 600, .outputs = 500},
-      {.actions = 18, .members = 10, .hidden = 64, .outputs = 201},
-      {.actions = 2, .members = 2, .hidden = 16, .outputs = 300, .separate_hidden = true},
-      {.actions = 2, .members = 2, .hidden = 9, .outputs = 300, .separate_hidden = true}};
   for (const AnyOptimizer& optimizer : Optimizers()) {
-    for (const HeadShape& s : shapes) {
-      const int batch = 13;
+    for (const auto& [s, batch, members] : HeadCases()) {
+      SCOPED_TRACE(testing::Message() << s.hidden << " x " << s.outputs << ", batch " << batch);
       const std::size_t size = std::size_t{1} * s.actions * s.members * s.hidden * s.outputs;
       std::vector<float> p = RandomFloats(size, "p"), m(size), v(size);
       DeviceBuffer<float> gpu_p = OnGpu(p), gpu_m = OnGpu(m), gpu_v = OnGpu(v);
       const DeviceBuffer<int> actions = OnGpu(RandomInts(batch, s.actions, "actions"));
       std::vector<std::uint64_t> bits;
-      for (const int mask : RandomInts(batch, 8, "masks")) bits.push_back(mask);
+      for (const int mask : RandomInts(batch, 1024, "masks")) bits.push_back(mask & members);
       const DeviceBuffer<std::uint64_t> masks = OnGpu(bits);
       const DeviceBuffer<float> hidden = OnGpu(RandomFloats(batch * s.hidden_total(), "hidden"));
       const DeviceBuffer<float> d_out = OnGpu(RandomFloats(batch * s.members * s.outputs, "d"));
@@ -198,20 +211,29 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
                                   .d_out = d_out.data()};
       DeviceBuffer<float> dw(size);
       LaunchHeadWeights(s, gradient, dw.data(), nullptr);
+      const std::vector<float> stored_gradient = FromGpu(dw);
       const OptimizerRules rules = RulesOf(optimizer, 0);
       DeviceBuffer<StepState> state(1);
-      Finish({.rules = rules}, 1, {}, state);
       DeviceBuffer<float> member_weights =
           Poisoned(std::size_t{1} * s.members * s.hidden * s.actions);
       DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
+      DeviceBuffer<unsigned> members_done(HeadStepChunks(s));
       const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
-      LaunchHeadOptimizer(
-          rules, StepKind::kPlain, s, gradient, {block, block}, state.data(),
-          {.member_weights = member_weights.data(), .mean_weights = mean_weights.data()}, nullptr);
-      StepOnCpu(optimizer, 1, 1, {.parameters = p, .gradient = FromGpu(dw), .m = m, .v = v});
+      for (int step = 1; step <= 2; ++step) {
+        Finish({.rules = rules}, 1, {}, state);
+        LaunchHeadOptimizer(rules, step == 1 ? StepKind::kPlain : StepKind::kAhead, s, gradient,
+                            {block, block}, state.data(),
+                            {.member_weights = member_weights.data(),
+                             .mean_weights = mean_weights.data(),
+                             .members_done = members_done.data()},
+                            nullptr);
+        StepOnCpu(optimizer, step, 1,
+                  {.parameters = p, .gradient = stored_gradient, .m = m, .v = v});
+      }
       EXPECT_LT(RelativeError(FromGpu(gpu_p), p), 1e-6);
       EXPECT_LT(RelativeError(FromGpu(gpu_m), m), 1e-6);
       EXPECT_LT(RelativeError(FromGpu(gpu_v), v), 1e-6);
+      for (const unsigned count : FromGpu(members_done)) EXPECT_EQ(count, 0U);
       // The averages are those of the new weights.
       DeviceBuffer<float> member_table(member_weights.size()), mean_table(mean_weights.size());
       DeviceBuffer<float> bias(std::size_t{1} * s.actions * s.members * s.outputs);
