@@ -44,14 +44,12 @@ CudaHeadTables::CudaHeadTables(const NetworkSpec& spec)
     : member_weights(std::size_t{1} * spec.members * spec.hidden_units * spec.actions),
       member_bias(std::size_t{1} * spec.members * spec.actions),
       mean_weights(std::size_t{1} * spec.hidden_total() * spec.actions),
-      mean_bias(std::size_t{1} * spec.actions),
       members_done(HeadStepChunks(HeadShapeOf(spec))) {}
 
 HeadTablePointers CudaHeadTables::pointers() {
   return {.member_weights = member_weights.data(),
           .member_bias = member_bias.data(),
           .mean_weights = mean_weights.data(),
-          .mean_bias = mean_bias.data(),
           .members_done = members_done.data()};
 }
 
@@ -272,7 +270,6 @@ void CudaLearner::CopyTarget() {
   CopyOnGpu(tables.member_weights, target_tables_.member_weights, main_);
   CopyOnGpu(tables.member_bias, target_tables_.member_bias, main_);
   CopyOnGpu(tables.mean_weights, target_tables_.mean_weights, main_);
-  CopyOnGpu(tables.mean_bias, target_tables_.mean_bias, main_);
   host_fresh_ = false;
 }
 

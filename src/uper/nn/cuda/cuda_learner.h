@@ -21,7 +21,7 @@ struct CudaHeadTables {
   explicit CudaHeadTables(const NetworkSpec& spec);
   HeadTablePointers pointers();
 
-  DeviceBuffer<float> member_weights, member_bias, mean_weights, mean_bias;
+  DeviceBuffer<float> member_weights, member_bias, mean_weights;
   DeviceBuffer<unsigned> members_done;
 };
 

@@ -31,6 +31,10 @@ __global__ void __launch_bounds__(kThreads, 4)
   for (int action = warp; action < means.actions; action += warps) {
     const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(member) * means.actions + action;
     const float* w = means.weights + row * means.hidden;
+    float bias = 0;
+    for (int k = lane; k < means.bias_members; k += kWarpSize) {
+      bias += __ldg(means.bias + k * means.actions + row);
+    }
     float sum = 0;
     for (int first = lane; first < means.hidden; first += kUnitsPerLane * kWarpSize) {
       float weight[kUnitsPerLane], unit[kUnitsPerLane];
@@ -43,7 +47,7 @@ __global__ void __launch_bounds__(kThreads, 4)
 #pragma unroll
       for (int i = 0; i < kUnitsPerLane; ++i) sum = fmaf(weight[i], unit[i], sum);
     }
-    sum = WarpSum(sum) + __ldg(means.bias + row);
+    sum = WarpSum(sum) + WarpSum(bias) / static_cast<float>(means.bias_members);
     if (lane > 0) continue;
     row_values[action] = sum;
     means.values[(b * means.members + member) * means.actions + action] = sum;

@@ -38,7 +38,6 @@ struct HeadTablePointers {
   float* member_weights = nullptr;  // [member, action, hidden unit]
   float* member_bias = nullptr;     // [member, action]
   float* mean_weights = nullptr;    // [action, hidden unit (of all members, if separate)]
-  float* mean_bias = nullptr;       // [action]
   // [HeadStepChunks()]: how many members the head's optimiser has averaged; 0 between its steps.
   unsigned* members_done = nullptr;
 };
@@ -61,7 +60,7 @@ struct HeadSelection {
 };
 // values [batch, member, action] = bias + hidden x table of each member. chosen [batch, member]
 // gets the greedy actions if not null. `members` and `hidden` may describe the mean table: one
-// member over all hidden units.
+// member over all hidden units, whose bias is the mean of bias_members.
 struct HeadMeans {
   int batch = 1;
   int members = 1;
@@ -72,6 +71,7 @@ struct HeadMeans {
   int member_step = 0;
   const float* weights = nullptr;  // [member, action, hidden]
   const float* bias = nullptr;     // [member, action]
+  int bias_members = 1;            // more than 1 only if members = 1
   float* values = nullptr;
   int* chosen = nullptr;
   // If not null, [batch]: when a sample's values are there (members = 1), its count goes up by one

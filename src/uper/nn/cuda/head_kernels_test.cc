@@ -167,10 +167,8 @@ TEST_F(HeadKernelsTest, TablesAndTheMeansTheyGive) {
     const std::size_t rows = std::size_t{1} * s.members * s.actions;
     DeviceBuffer<float> member_weights = Poisoned(rows * s.hidden), member_bias = Poisoned(rows);
     DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
-    DeviceBuffer<float> mean_bias = Poisoned(s.actions);
     LaunchTables(s, gpu.w.data(), gpu.bias.data(),
-                 {member_weights.data(), member_bias.data(), mean_weights.data(), mean_bias.data()},
-                 nullptr);
+                 {member_weights.data(), member_bias.data(), mean_weights.data()}, nullptr);
     DeviceBuffer<float> values = Poisoned(f.batch * rows), q = Poisoned(f.batch * s.actions);
     DeviceBuffer<float> mean_q = Poisoned(f.batch * s.actions);
     DeviceBuffer<int> chosen(f.batch * s.members), own(chosen.size()), together(chosen.size());
@@ -193,7 +191,8 @@ TEST_F(HeadKernelsTest, TablesAndTheMeansTheyGive) {
                  .units = gpu.hidden.data(),
                  .unit_stride = s.hidden_total(),
                  .weights = mean_weights.data(),
-                 .bias = mean_bias.data(),
+                 .bias = member_bias.data(),
+                 .bias_members = s.members,
                  .values = q.data()},
                 nullptr);
     LaunchMemberMean(s, f.batch, values.data(), mean_q.data(), nullptr);

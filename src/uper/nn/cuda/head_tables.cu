@@ -46,25 +46,19 @@ __global__ void MeanTableKernel(HeadShape s, HeadTablePointers tables) {
   tables.mean_weights[i] = sum / static_cast<float>(s.members);
 }
 
-// A block an action, a warp a member at a time.
+// A warp a (member, action).
 __global__ void __launch_bounds__(kThreads)
     BiasTableKernel(HeadShape s, const float* bias, HeadTablePointers tables) {
-  extern __shared__ __align__(16) float memory[];
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int action = static_cast<int>(blockIdx.x);
-  for (int k = static_cast<int>(threadIdx.x) / kWarpSize; k < s.members; k += kWarps) {
-    float sum = 0;
-    for (int m = lane; m < s.outputs; m += kWarpSize) sum += BiasAt(s, bias, action, k, m);
-    sum = WarpSum(sum) / static_cast<float>(s.outputs);
-    if (lane > 0) continue;
-    memory[k] = sum;
-    tables.member_bias[k * s.actions + action] = sum;
-  }
-  __syncthreads();
-  if (threadIdx.x > 0) return;
+  const int row =
+      (static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x)) / kWarpSize;
+  if (row >= s.members * s.actions) return;
   float sum = 0;
-  for (int k = 0; k < s.members; ++k) sum += memory[k];
-  tables.mean_bias[action] = sum / static_cast<float>(s.members);
+  for (int m = lane; m < s.outputs; m += kWarpSize) {
+    sum += BiasAt(s, bias, row % s.actions, row / s.actions, m);
+  }
+  sum = WarpSum(sum) / static_cast<float>(s.outputs);
+  if (lane == 0) tables.member_bias[row] = sum;
 }
 
 void CheckLaunch(const char* what) { CheckCuda(cudaGetLastError(), what); }
@@ -79,12 +73,9 @@ void LaunchTables(const HeadShape& shape, const float* w, const float* bias,
   const int entries = shape.hidden_total() * shape.actions;
   MeanTableKernel<<<Pieces(entries, kThreads), kThreads, 0, stream>>>(shape, tables);
   CheckLaunch("averages over members");
-  LaunchKernel("averages of the bias", BiasTableKernel,
-               {.grid = static_cast<unsigned>(shape.actions),
-                .block = kThreads,
-                .shared_bytes = sizeof(float) * shape.members,
-                .stream = stream},
-               shape, bias, tables);
+  const int biases = shape.members * shape.actions;
+  BiasTableKernel<<<Pieces(biases, kWarps), kThreads, 0, stream>>>(shape, bias, tables);
+  CheckLaunch("averages of the bias");
 }
 
 }  // namespace uper

@@ -39,86 +39,51 @@ __device__ float StepEntry(const StepRules& rules, const StepScales& scales, con
   return entry.p;
 }
 
-// The share of one block of many: every count-th group of kThreads.
-struct BlockShare {
-  std::size_t first, end, step;  // of a thread
+// Parameters of one thread: every step-th from `first` on.
+struct ThreadShare {
+  std::size_t first = 0, end = 0, step = 1;
 
-  __device__ BlockShare(const GradientRange& range, unsigned index, unsigned count)
-      : first(range.begin + std::size_t{index} * kThreads + threadIdx.x),
-        end(range.end),
-        step(std::size_t{count} * kThreads) {}
+  __device__ bool has_first() const { return first < end; }
 };
-template <bool kAdam>
-__device__ void StepShare(const StepRules& rules, const StepScales& scales, const FinishStep& call,
-                          const BlockShare& share) {
-  for (std::size_t i = share.first; i < share.end; i += share.step) {
-    StepEntry<kAdam>(rules, scales, call, i, Load(call, i));
-  }
+// Of a range that `count` blocks share.
+__device__ ThreadShare ShareOf(const GradientRange& range, unsigned index, unsigned count) {
+  return {.first = range.begin + std::size_t{index} * kThreads + threadIdx.x,
+          .end = range.end,
+          .step = std::size_t{count} * kThreads};
+}
+// Of the bias: a block has one (action, member), or the one number that all share.
+__device__ ThreadShare BiasShareOf(const FinishStep& call, unsigned index) {
+  const std::size_t row = call.shape.shared_bias ? 1 : call.shape.outputs;
+  const std::size_t begin = call.bias + index * row;
+  return {.first = begin + threadIdx.x, .end = begin + row, .step = kThreads};
 }
 
-// The bias of one (action, member), one warp: all of a lane's entries are on their way before the
-// first is stepped. Returns the mean of the new ones, to all lanes.
+// The first parameter is in a register already. Returns the sum of the new ones.
 template <bool kAdam>
-__device__ float StepBiasRow(const StepRules& rules, const StepScales& scales,
-                             const FinishStep& call, std::size_t row) {
-  constexpr int kEntries = 7;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const auto& [from, to] = call.parameters;
-  float sum = 0;
-  for (int first = lane; first < call.shape.outputs; first += kEntries * kWarpSize) {
-    float g[kEntries], p[kEntries], m[kEntries], v[kEntries];
-#pragma unroll
-    for (int i = 0; i < kEntries; ++i) {
-      if (first + i * kWarpSize >= call.shape.outputs) break;
-      const std::size_t at = row + first + i * kWarpSize;
-      g[i] = call.gradient[at] * scales.gradient_scale;
-      p[i] = from.p[at];
-      m[i] = from.m[at];
-      v[i] = from.v[at];
-    }
-#pragma unroll
-    for (int i = 0; i < kEntries; ++i) {
-      if (first + i * kWarpSize >= call.shape.outputs) break;
-      const std::size_t at = row + first + i * kWarpSize;
-      Step<kAdam>(rules, scales, g[i], p[i], m[i], v[i]);
-      to.p[at] = p[i];
-      to.m[at] = m[i];
-      to.v[at] = v[i];
-      sum += p[i];
-    }
+__device__ float StepShare(const StepRules& rules, const StepScales& scales, const FinishStep& call,
+                           const ThreadShare& share, const Entry& first) {
+  if (!share.has_first()) return 0;
+  float sum = StepEntry<kAdam>(rules, scales, call, share.first, first);
+#pragma unroll 1
+  for (std::size_t i = share.first + share.step; i < share.end; i += share.step) {
+    sum += StepEntry<kAdam>(rules, scales, call, i, Load(call, i));
   }
-  return WarpSum(sum) / static_cast<float>(call.shape.outputs);
+  return sum;
 }
 
-// The bias of one action and its averages; a warp a member at a time.
-template <bool kAdam>
-__device__ void StepBias(const StepRules& rules, const StepScales& scales, const FinishStep& call,
-                         int action, float* means) {
+// The averages of a block's bias, from the sum over a thread's part of it.
+__device__ void PutBiasMean(const FinishStep& call, int index, float sum) {
+  __shared__ float scratch[kWarpSize];
   const HeadShape& s = call.shape;
-  for (int k = static_cast<int>(threadIdx.x) / kWarpSize; k < s.members;
-       k += kThreads / kWarpSize) {
-    const float mean = StepBiasRow<kAdam>(
-        rules, scales, call, call.bias + (std::size_t{1} * action * s.members + k) * s.outputs);
-    if (threadIdx.x % kWarpSize > 0) continue;
-    means[k] = mean;
-    call.tables.member_bias[k * s.actions + action] = mean;
+  sum = BlockSum(sum, scratch);
+  if (s.shared_bias) {
+    for (int i = static_cast<int>(threadIdx.x); i < s.members * s.actions; i += kThreads) {
+      call.tables.member_bias[i] = sum;
+    }
+  } else if (threadIdx.x == 0) {
+    call.tables.member_bias[index % s.members * s.actions + index / s.members] =
+        sum / static_cast<float>(s.outputs);
   }
-  __syncthreads();
-  if (threadIdx.x > 0) return;
-  float sum = 0;
-  for (int k = 0; k < s.members; ++k) sum += means[k];
-  call.tables.mean_bias[action] = sum / static_cast<float>(s.members);
-}
-
-// One bias for all outputs: one thread.
-template <bool kAdam>
-__device__ void StepSharedBias(const StepRules& rules, const StepScales& scales,
-                               const FinishStep& call) {
-  const float bias = StepEntry<kAdam>(rules, scales, call, call.bias, Load(call, call.bias));
-  for (int i = 0; i < call.shape.members * call.shape.actions; ++i) {
-    call.tables.member_bias[i] = bias;
-  }
-  for (int a = 0; a < call.shape.actions; ++a) call.tables.mean_bias[a] = bias;
 }
 
 // What the step is like, from all parts of the gradient's norm and of the loss.
@@ -167,29 +132,23 @@ template <bool kAdam>
 __global__ void __launch_bounds__(kThreads)
     FinishStepKernel(const __grid_constant__ FinishStep call,
                      const __grid_constant__ StepRules rules, int bias_blocks) {
-  extern __shared__ __align__(16) float means[];  // [member]
-  const bool is_bias = static_cast<int>(blockIdx.x) < bias_blocks;
-  const unsigned index = blockIdx.x - bias_blocks;
+  const int index = static_cast<int>(blockIdx.x) - bias_blocks;
   const unsigned count = gridDim.x - bias_blocks;
-  BlockShare share(call.plain, index, count);
-  const bool has_first = !is_bias && share.first < share.end;
+  const ThreadShare share = index < 0 ? BiasShareOf(call, blockIdx.x)
+                                      : ShareOf(call.plain, static_cast<unsigned>(index), count);
   Entry first;
-  if (has_first) first = Load(call, share.first);
+  if (share.has_first()) first = Load(call, share.first);
   StepScales scales = StepScalesOf(StepKind::kPlain, *call.state);
   const Outcome outcome = FindOutcome(call);
   scales.gradient_scale = outcome.scale;
   if (blockIdx.x == 0 && threadIdx.x == 0) outcome.Report(call);
   if (!outcome.finite) return;
-  if (is_bias && call.shape.shared_bias) {
-    if (threadIdx.x == 0) StepSharedBias<kAdam>(rules, scales, call);
-  } else if (is_bias) {
-    StepBias<kAdam>(rules, scales, call, static_cast<int>(blockIdx.x), means);
-  } else {
-    if (has_first) StepEntry<kAdam>(rules, scales, call, share.first, first);
-    share.first += share.step;
-    StepShare<kAdam>(rules, scales, call, share);
-    if (outcome.scale < 1) {
-      StepShare<kAdam>(rules, scales, call, BlockShare(call.ahead, index, count));
+  const float sum = StepShare<kAdam>(rules, scales, call, share, first);
+  if (index < 0) return PutBiasMean(call, static_cast<int>(blockIdx.x), sum);
+  if (outcome.scale < 1) {
+    const ThreadShare again = ShareOf(call.ahead, static_cast<unsigned>(index), count);
+    if (again.has_first()) {
+      StepShare<kAdam>(rules, scales, call, again, Load(call, again.first));
     }
   }
 }
@@ -222,15 +181,14 @@ void LaunchFinishStep(const FinishStep& call, cudaStream_t stream) {
   constexpr int kMostBlocks = 528;
   const int blocks =
       std::clamp(Pieces(call.plain.end - call.plain.begin, kThreads), 1, kMostBlocks);
-  const bool has_bias = call.tables.mean_bias != nullptr;
-  const int bias_blocks = !has_bias ? 0 : call.shape.shared_bias ? 1 : call.shape.actions;
-  LaunchKernel("end of the step",
-               call.rules.adam ? FinishStepKernel<true> : FinishStepKernel<false>,
-               {.grid = static_cast<unsigned>(bias_blocks + blocks),
-                .block = kThreads,
-                .shared_bytes = sizeof(float) * call.shape.members,
-                .stream = stream},
-               call, StepRules(call.rules), bias_blocks);
+  const bool has_bias = call.tables.member_bias != nullptr;
+  const int bias_blocks = !has_bias                ? 0
+                          : call.shape.shared_bias ? 1
+                                                   : call.shape.actions * call.shape.members;
+  LaunchKernel(
+      "end of the step", call.rules.adam ? FinishStepKernel<true> : FinishStepKernel<false>,
+      {.grid = static_cast<unsigned>(bias_blocks + blocks), .block = kThreads, .stream = stream},
+      call, StepRules(call.rules), bias_blocks);
 }
 
 void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream) {

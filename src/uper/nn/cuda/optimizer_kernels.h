@@ -82,7 +82,7 @@ struct FinishStep {
   ParameterStep parameters;
   GradientRange plain;  // not stepped yet
   GradientRange ahead;  // stepped ahead: once more if the gradient was clipped
-  // The head's bias, with its averages; if tables.mean_bias is not null.
+  // The head's bias, with its averages; if tables.member_bias is not null.
   HeadShape shape;
   std::size_t bias = 0;  // its first entry
   HeadTablePointers tables;
