@@ -38,6 +38,7 @@ Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Optio
     classes_.push_back(i > 0 && layer.convolution ? ClassesOf(layer, layers_[i - 1])
                                                   : std::vector<InputClass>());
   }
+  AddWeightParts();
 }
 
 void Torso::AddLayers(const NetworkSpec& spec, const ParameterLayout& layout) {
@@ -310,14 +311,26 @@ void Torso::ForwardProducts(std::size_t index, std::span<const Pass> passes, int
 int Torso::SquareCount() {
   int count = 0;
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
-    const bool pixels = i == 0 && backward_reads_pixels();
-    count += pixels ? PixelWeightSquares() : ProductBlocks(WeightsCall(i, {}, nullptr));
+    if (i == 0 && backward_reads_pixels()) {
+      count += PixelWeightSquares();
+    } else if (weight_parts_[i].size() > 0) {
+      count += PictureWeightSquares(WeightPictures(i, {}, nullptr));
+    } else {
+      count += ProductBlocks(WeightsCall(i, {}, nullptr));
+    }
   }
   return count;
 }
 
 void Torso::Backward(const Pass& pass, float* gradient, double* squares, const Branches& branches) {
+  std::vector<PictureWeights> pictures;  // whose parts are to be added up
   const auto weights = [&](std::size_t layer, cudaStream_t stream) {
+    if (weight_parts_[layer].size() > 0) {
+      PictureWeights& call = pictures.emplace_back(WeightPictures(layer, pass, gradient));
+      call.squares = squares;
+      squares += PictureWeightSquares(call);
+      return LaunchPictureWeights(call, stream);
+    }
     ProductCall call = WeightsCall(layer, pass, gradient);
     call.squares = squares;
     squares += ProductBlocks(call);
@@ -334,6 +347,8 @@ void Torso::Backward(const Pass& pass, float* gradient, double* squares, const B
     }
     BackwardInputs(i, pass, branches.main);
   }
+  // Not Follow::kOverlap: blocks that wait would be in the way of the main stream's.
+  if (!pictures.empty()) LaunchPictureSums(pictures, branches.side);
   // For the last weights nothing else is left for the main stream.
   FirstWeights(pass, gradient, squares, branches);
   if (hidden == 1) return;  // nothing on the side

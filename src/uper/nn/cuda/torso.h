@@ -8,6 +8,7 @@
 
 #include "uper/nn/cuda/device_buffer.h"
 #include "uper/nn/cuda/picture_product.h"
+#include "uper/nn/cuda/picture_weights.h"
 #include "uper/nn/cuda/product.h"
 #include "uper/nn/network_spec.h"
 #include "uper/nn/parameter_layout.h"
@@ -126,6 +127,9 @@ class Torso {
   PictureCall ForwardPictures(std::size_t layer, std::span<const Pass> passes, int count) const;
   PictureCall InputPictures(std::size_t layer, const Pass& pass);
   bool PaysAsPictures(const Layer& layer, const PictureCall& call) const;
+  // The gradient of the weights of layers that have parts.
+  PictureWeights WeightPictures(std::size_t layer, const Pass& pass, float* gradient);
+  void AddWeightParts();
   void BackwardInputs(std::size_t layer, const Pass& pass, cudaStream_t stream);
   ProductCall WeightsCall(std::size_t layer, const Pass& pass, float* gradient);
   void FirstWeights(const Pass& pass, float* gradient, double* squares, const Branches& branches);
@@ -144,6 +148,8 @@ class Torso {
   DeviceBuffer<float> pixel_parts_;     // of its weights' gradient, if that has one of its own too
   std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first
   std::vector<DeviceBuffer<float>> d_outputs_;    // [layer]: [batch, d_size]
+  // [layer]: of the gradient of a convolution's weights; empty where products form it.
+  std::vector<DeviceBuffer<float>> weight_parts_;
 };
 
 }  // namespace uper

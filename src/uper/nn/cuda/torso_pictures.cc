@@ -105,4 +105,34 @@ PictureCall Torso::InputPictures(std::size_t index, const Pass& pass) {
   return call;
 }
 
+// In plain fp32 only: the products of tensor cores stay.
+void Torso::AddWeightParts() {
+  int count = 0;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Layer& layer = layers_[i];
+    weight_parts_.emplace_back();
+    if (i > 0 && layer.convolution && options_.precision == Precision::kFp32 && layer.w % 4 == 0 &&
+        layer.b % 4 == 0 && count < kMostPictureSums &&
+        SuitsPictureWeights(layer.in, layer.out, layer.spec)) {
+      ++count;
+      weight_parts_[i] = DeviceBuffer<float>(PictureWeightParts(WeightPictures(i, {}, nullptr)));
+    }
+  }
+}
+
+PictureWeights Torso::WeightPictures(std::size_t index, const Pass& pass, float* gradient) {
+  const Layer& layer = layers_[index];
+  return {.in = layer.in,
+          .out = layer.out,
+          .spec = layer.spec,
+          .count = options_.max_batch,
+          .x = InputOf(index, pass),
+          .d_out = d_outputs_[index].data() + layer.d_offset(0, 0),
+          .d_row = layer.d_width() * layer.out.channels,
+          .d_picture = layer.d_size(),
+          .parts = weight_parts_[index].data(),
+          .d_w = gradient + layer.w,
+          .d_bias = gradient + layer.b};
+}
+
 }  // namespace uper
