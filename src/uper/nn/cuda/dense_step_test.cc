@@ -1,5 +1,8 @@
 #include "uper/nn/cuda/dense_step.h"
 
+#include <cmath>
+#include <span>
+
 #include "uper/nn/cpu/cpu_optimizer.h"
 #include "uper/nn/cuda/test_support.h"
 #include "uper/nn/test_data.h"
@@ -15,8 +18,9 @@ struct DenseCase {
 };
 
 TEST_F(DenseStepTest, FormsTheGradientAndSteps) {
-  const DenseCase cases[] = {{1, 1, 1, 0},     {7, 5, 3, 1},    {32, 100, 128, 4},
-                             {64, 31, 516, 0}, {33, 63, 20, 2}, {5, 300, 132, 12}};
+  const DenseCase cases[] = {{1, 1, 1, 0},     {7, 5, 3, 1},     {32, 100, 128, 4},
+                             {64, 31, 516, 0}, {33, 63, 20, 2},  {5, 300, 132, 12},
+                             {64, 96, 132, 0}, {33, 64, 256, 8}, {1, 4, 4, 0}};
   for (const DenseCase& c : cases) {
     SCOPED_TRACE(testing::Message() << c.batch << " " << c.inputs << " " << c.units);
     for (const bool adam : {true, false}) {
@@ -27,8 +31,8 @@ TEST_F(DenseStepTest, FormsTheGradientAndSteps) {
       std::vector<float> v(p.size(), 3.0F);
       const DeviceBuffer<float> gpu_x = OnGpu(x), gpu_d = OnGpu(d);
       DeviceBuffer<float> from_p = OnGpu(p), from_m = OnGpu(m), from_v = OnGpu(v);
-      DeviceBuffer<float> to_p = OnGpu(p), to_m = OnGpu(m), to_v = OnGpu(v);
-      DeviceBuffer<float> gradient(p.size());
+      DeviceBuffer<float> to_p = Poisoned(p.size()), to_m = Poisoned(p.size());
+      DeviceBuffer<float> to_v = Poisoned(p.size()), gradient = Poisoned(p.size());
       DeviceBuffer<double> squares(DenseStepBlocks(c.inputs, c.units));
       DeviceBuffer<StepState> state(1);
       const std::variant<AdamOptions, RmsPropOptions> optimizer =
@@ -48,20 +52,24 @@ TEST_F(DenseStepTest, FormsTheGradientAndSteps) {
                        .state = state.data(),
                        .squares = squares.data()},
                       nullptr);
-      std::vector<float> expected(p.size());
+      std::vector<float> expected(size);  // samples in ascending order
+      std::vector<double> exact(size);
       double expected_squares = 0;
       for (int i = 0; i <= c.inputs; ++i) {
         for (int u = 0; u < c.units; ++u) {
           double sum = 0;
+          float& rounded = expected[i * c.units + u];
           for (int b = 0; b < c.batch; ++b) {
-            sum += (i < c.inputs ? double{x[b * c.inputs + i]} : 1.0) * double{d[b * c.units + u]};
+            const float input = i < c.inputs ? x[b * c.inputs + i] : 1.0F;
+            sum += double{input} * double{d[b * c.units + u]};
+            rounded = std::fma(input, d[b * c.units + u], rounded);
           }
-          expected[at + i * c.units + u] = static_cast<float>(sum);
+          exact[i * c.units + u] = sum;
           expected_squares += sum * sum;
         }
       }
       const OptimizerBuffers buffers{.parameters = std::span(p).subspan(at),
-                                     .gradient = std::span(expected).subspan(at),
+                                     .gradient = expected,
                                      .m = std::span(m).subspan(at),
                                      .v = std::span(v).subspan(at)};
       if (adam) {
@@ -69,10 +77,21 @@ TEST_F(DenseStepTest, FormsTheGradientAndSteps) {
       } else {
         OptimizerStep(RmsPropOptions{}, 1).Apply(buffers);
       }
-      EXPECT_LT(RelativeError(FromGpu(gradient), expected), 2e-6);
-      EXPECT_LT(RelativeError(FromGpu(to_p), p), 2e-6);
-      EXPECT_LT(RelativeError(FromGpu(to_m), m), 2e-6);
-      EXPECT_LT(RelativeError(FromGpu(to_v), v), 2e-6);
+      const auto of = [&](const std::vector<float>& values) {
+        return std::span(values).subspan(at);
+      };
+      const std::vector<float> found = FromGpu(gradient);
+      EXPECT_TRUE(SameBits(of(found), expected));
+      EXPECT_LT(RelativeError(of(found), exact), 2e-6);
+      const auto check = [&](const DeviceBuffer<float>& to, const std::vector<float>& wanted) {
+        const std::vector<float> values = FromGpu(to);
+        EXPECT_LT(RelativeError(of(values), of(wanted)), 2e-6);
+        for (const float value : of(values)) EXPECT_FALSE(std::isnan(value));
+        for (std::size_t i = 0; i < at; ++i) EXPECT_TRUE(std::isnan(values[i]));
+      };
+      check(to_p, p);
+      check(to_m, m);
+      check(to_v, v);
       double found_squares = 0;
       for (const double part : FromGpu(squares)) found_squares += part;
       EXPECT_NEAR(found_squares, expected_squares, 1e-5 * expected_squares);
