@@ -103,20 +103,33 @@ struct Outcome {
   }
 };
 
+// The sum over a thread's share of `count` entries; kAtOnce of them are on their way at a time,
+// also at the end.
+template <int kAtOnce, typename Entry>
+__device__ double ThreadSum(int count, const Entry& entry) {
+  double sum = 0;
+#pragma unroll 1
+  for (int first = static_cast<int>(threadIdx.x); first < count; first += kAtOnce * kThreads) {
+    double values[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int at = first + i * kThreads;
+      values[i] = at < count ? entry(at) : 0.0;
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) sum += values[i];
+  }
+  return sum;
+}
+
 __device__ Outcome FindOutcome(const FinishStep& call) {
   __shared__ double scratch[2][kWarpSize];
-  double squares = 0;
-  double loss = 0;
-#pragma unroll 4
-  for (int i = static_cast<int>(threadIdx.x); i < call.square_count; i += kThreads) {
-    squares += call.squares[i];
-  }
-#pragma unroll 2
-  for (int i = static_cast<int>(threadIdx.x); i < call.member_count; i += kThreads) {
-    loss += call.members[i].share;
-  }
-  squares = BlockSum(squares, scratch[0]);
-  loss = BlockSum(loss, scratch[1]);
+  const double own_squares =
+      ThreadSum<4>(call.square_count, [&](int i) { return call.squares[i]; });
+  const double own_loss =
+      ThreadSum<2>(call.member_count, [&](int i) { return call.members[i].share; });
+  const double squares = BlockSum(own_squares, scratch[0]);
+  const double loss = BlockSum(own_loss, scratch[1]);
   const double max_norm = call.rules.max_global_norm;
   const double norm = squares < 0 ? 0 : sqrt(squares);  // rounding may take it below 0
   const bool clipped = max_norm > 0 && norm >= max_norm;
