@@ -28,7 +28,7 @@ struct HeadShape {
 HeadShape HeadShapeOf(const NetworkSpec& spec);
 
 // The head's optimiser takes so many hidden units of an (action, member) at a time.
-inline constexpr int kHeadStepUnits = 64;
+inline constexpr int kHeadStepUnits = 16;
 UPER_HOST_DEVICE inline int HeadStepChunks(const HeadShape& shape) {
   return shape.actions * ((shape.hidden + kHeadStepUnits - 1) / kHeadStepUnits);
 }

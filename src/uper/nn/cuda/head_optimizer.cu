@@ -1,27 +1,28 @@
-#include <cuda_pipeline_primitives.h>
-
 #include <algorithm>
+#include <cstdint>
 
+#include "uper/nn/cuda/bulk_copy.cuh"
 #include "uper/nn/cuda/head_parts.cuh"
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/optimizer_kernels.h"
 #include "uper/nn/cuda/optimizer_step.cuh"
 #include "uper/nn/cuda/reductions.cuh"
 
-// The step on the head's weights. The weights of some hidden units of one (action, member) are one
-// piece of memory, which a block goes through in passes: a thread takes kWidth neighbours in each.
-// A pass is so many whole rows of outputs that a thread meets the same outputs every time: it holds
-// their derivatives in registers. The weights come through shared memory, some passes ahead; every
-// thread fetches what it needs itself.
+// The step on the head's weights: memory is all it waits for. Two small blocks a multiprocessor
+// leave room for kernels that compute; their warps work for themselves, and while one steps some
+// weights the copy engine brings the next.
 
 namespace uper {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / kWarpSize;
+constexpr int kWarps = 4;
+constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kBlocksPerProcessor = 2;
-constexpr int kUnits = kHeadStepUnits;  // of a piece
-constexpr int kPasses = 4;              // whose weights are on their way, or not summed yet
+constexpr int kStages = 2;  // fetches of a warp on their way or at work
+// Hidden units of one fetch. The weights of four are whole groups of 16 bytes if those of an action
+// are, so that the copy engine can move them.
+constexpr int kFetch = 4;
+static_assert(kHeadStepUnits % kFetch == 0);
 
 struct HeadStep {
   StepRules rules;
@@ -31,304 +32,299 @@ struct HeadStep {
   ParameterStep weights;
   const StepState* state = nullptr;
   HeadTablePointers tables;
+  bool whole_groups = false;  // of 16 bytes, in every fetch
 };
 
-// Hidden units of one (action, member).
-struct HeadPiece {
+// Hidden units of one (action, member) that one warp steps.
+struct HeadChunk {
   int action, member, first_unit, units;
-  int chunk;  // the same units of all members
+  int index;  // the same for all members
 
-  __device__ HeadPiece(const HeadShape& s, int index) {
-    const int chunks = (s.hidden + kUnits - 1) / kUnits;
-    const int block = index / chunks;
+  __device__ HeadChunk(const HeadShape& s, int item) {
+    const int chunks = (HeadStepChunks(s) / s.actions);
+    const int block = item / chunks;
+    const int chunk = item - block * chunks;
     action = block / s.members;
-    member = block % s.members;
-    first_unit = index % chunks * kUnits;
-    units = min(kUnits, s.hidden - first_unit);
-    chunk = action * chunks + index % chunks;
+    member = block - action * s.members;
+    first_unit = chunk * kHeadStepUnits;
+    units = min(kHeadStepUnits, s.hidden - first_unit);
+    index = action * chunks + chunk;
   }
 };
 
-template <int kWidth>
-struct PassShape {
-  int units;
-  int vectors;  // of kWidth weights
-
-  __device__ explicit PassShape(int outputs) {
-    const int groups = max(1, min(kThreads / outputs, kUnits / kWidth));
-    units = groups * kWidth;
-    vectors = groups * outputs;
-  }
+// One fetch: some units of a chunk, and a tile of their outputs.
+struct HeadPiece {
+  int unit, units;
+  int first_output, width;
+  std::ptrdiff_t at;  // its first weight
 };
 
-// A thread's weights of a pass.
-template <int kWidth>
-struct ThreadPlace {
-  int vector;
-  int passes;           // in which they are there
-  int units[kWidth];    // from the first of the pass on
-  int outputs[kWidth];  // of these units
-
-  __device__ ThreadPlace(const PassShape<kWidth>& pass, const HeadPiece& piece, int row, int first)
-      : vector(first + static_cast<int>(threadIdx.x)) {
-    const int left = piece.units * row / kWidth - vector;  // of the piece
-    passes = vector < pass.vectors && left > 0 ? (left + pass.vectors - 1) / pass.vectors : 0;
-#pragma unroll
-    for (int e = 0; e < kWidth; ++e) {
-      units[e] = (vector * kWidth + e) / row;
-      outputs[e] = (vector * kWidth + e) % row;
-    }
-  }
-};
-
-template <int kWidth>
-struct alignas(kWidth * sizeof(float)) Vector {
-  float at[kWidth];
-};
-
-// Shared memory of a block.
-struct StepMemory {
-  float4 p[kPasses][kThreads], m[kPasses][kThreads], v[kPasses][kThreads];
-  float new_p[kPasses][4 * kThreads];
-  float units[kUnits][kSamples];  // of the first samples; 0 where there is none
-  float row_sums[kUnits];         // of new weights
-  int samples;                    // that learn
-  bool is_last;                   // of the members
-
-  // This thread's part of an array above.
-  template <int kWidth>
-  __device__ static Vector<kWidth>& Mine(float4 (&pass)[kThreads]) {
-    return reinterpret_cast<Vector<kWidth>&>(pass[threadIdx.x]);
-  }
-};
-
-// Starts to fetch the weights of a pass to place i of the shared memory. at: of the thread's first
-// weight in pass 0.
-template <int kWidth>
-__device__ void StartPass(const ParameterBlock& from, std::ptrdiff_t at,
-                          const PassShape<kWidth>& shape, const ThreadPlace<kWidth>& place,
-                          int pass, int i, StepMemory& memory) {
-  if (pass < place.passes) {
-    const std::ptrdiff_t here = at + pass * (shape.vectors * kWidth);
-    constexpr std::size_t kBytes = sizeof(Vector<kWidth>);
-    __pipeline_memcpy_async(&memory.p[i][threadIdx.x], from.p + here, kBytes);
-    __pipeline_memcpy_async(&memory.m[i][threadIdx.x], from.m + here, kBytes);
-    __pipeline_memcpy_async(&memory.v[i][threadIdx.x], from.v + here, kBytes);
-  }
-  __pipeline_commit();
+// Whether a lane has its i-th output. kWhole: pieces are whole rows, and only the last can be
+// missing.
+template <int kLane, bool kWhole>
+__device__ bool IsThere(const HeadPiece& piece, int lane, int i) {
+  return (kWhole && i + 1 < kLane) || lane + i * kWarpSize < piece.width;
 }
 
-// The samples that the piece learns from, and the hidden units of the first ones.
-__device__ void FindSamples(const HeadStep& step, const HeadPiece& piece, StepMemory& memory,
-                            int* list) {
-  const HeadShape& s = step.shape;
-  const int samples = ListSamples(step.gradient.batch, list, &memory.samples, [&](int b) {
-    return __ldg(step.gradient.actions + b) == piece.action &&
-           Learns(step.gradient.masks, b, piece.member);
-  });
-  const int unit = static_cast<int>(threadIdx.x) % kUnits;
-  const float* units = step.gradient.hidden + MemberUnits(s, piece.member) + piece.first_unit;
-#pragma unroll
-  for (int i = static_cast<int>(threadIdx.x) / kUnits; i < kSamples; i += kThreads / kUnits) {
-    memory.units[unit][i] =
-        i < samples && unit < piece.units ? __ldg(units + list[i] * s.hidden_total() + unit) : 0.0F;
-  }
-  if (threadIdx.x < kUnits) memory.row_sums[threadIdx.x] = 0;
-  __syncthreads();
-}
-static_assert(kThreads % kUnits == 0, "a thread brings the same unit of several samples");
+// The fetches of a warp, in order: of every step-th chunk, its units and their tiles.
+template <int kLane>
+struct PieceWalk {
+  static constexpr int kTile = kLane * kWarpSize;
 
-// What the gradient of a thread's weights is made of.
-template <int kWidth>
-struct GradientParts {
-  const HeadStep& step;
-  const HeadPiece& piece;
-  const ThreadPlace<kWidth>& place;
-  const StepMemory& memory;
-  const int* list;
-  int samples;
-  float d_out[kSamples][kWidth];  // of the first samples; 0 where there is none
+  int item, step;
+  int unit = 0;  // in the chunk
+  int first_output = 0;
 
-  __device__ int OutputsOf(int sample) const {
-    return (list[sample] * step.shape.members + piece.member) * step.shape.outputs;
+  __device__ HeadPiece Piece(const HeadShape& s, const HeadChunk& chunk) const {
+    const int first = chunk.first_unit + unit;
+    return {.unit = first,
+            .units = min(kFetch, chunk.units - unit),
+            .first_output = first_output,
+            .width = min(kTile, s.outputs - first_output),
+            .at = BlockAt(s, chunk.action, chunk.member) +
+                  static_cast<std::ptrdiff_t>(first) * s.outputs + first_output};
   }
-  __device__ void LoadOutputs() {
-#pragma unroll
-    for (int i = 0; i < kSamples; ++i) {
-      const int row = i < samples ? OutputsOf(i) : 0;
-#pragma unroll
-      for (int e = 0; e < kWidth; ++e) {
-        d_out[i][e] = i < samples ? __ldg(step.gradient.d_out + (row + place.outputs[e])) : 0.0F;
-      }
+  __device__ bool IsLastTile(const HeadShape& s) const { return first_output + kTile >= s.outputs; }
+  __device__ bool IsLastOfChunk(const HeadShape& s, const HeadChunk& chunk) const {
+    return IsLastTile(s) && unit + kFetch >= chunk.units;
+  }
+  __device__ void Next(const HeadShape& s, const HeadChunk& chunk) {
+    if (!IsLastTile(s)) {
+      first_output += kTile;
+      return;
     }
+    first_output = 0;
+    unit += kFetch;
+    if (unit < chunk.units) return;
+    unit = 0;
+    item += step;
   }
 };
 
-// The gradient in the pass that begins with unit `first` of the piece: samples in ascending order.
-template <int kWidth>
-__device__ Vector<kWidth> GradientOf(const GradientParts<kWidth>& parts, int first) {
-  Vector<kWidth> g{};
-#pragma unroll
-  for (int i = 0; i < kSamples; i += 4) {
-    if (i >= parts.samples) return g;
-#pragma unroll
-    for (int e = 0; e < kWidth; ++e) {
-      const float4 units =
-          *reinterpret_cast<const float4*>(&parts.memory.units[first + parts.place.units[e]][i]);
-      g.at[e] = fmaf(units.x, parts.d_out[i][e], g.at[e]);
-      g.at[e] = fmaf(units.y, parts.d_out[i + 1][e], g.at[e]);
-      g.at[e] = fmaf(units.z, parts.d_out[i + 2][e], g.at[e]);
-      g.at[e] = fmaf(units.w, parts.d_out[i + 3][e], g.at[e]);
-    }
-  }
+// Weights and moments of one fetch in shared memory: p, m and v, each [unit][output].
+struct Stage {
+  float* floats;
+  int room;  // of one of the three
+
+  __device__ float* p() const { return floats; }
+  __device__ float* m() const { return floats + room; }
+  __device__ float* v() const { return floats + 2 * room; }
+};
+
+__device__ void CopyRows(const float* from, const HeadPiece& piece, int outputs, int lane,
+                         float* to) {
 #pragma unroll 1
-  for (int i = kSamples; i < parts.samples; ++i) {
-    const HeadShape& s = parts.step.shape;
-    const float* units = parts.step.gradient.hidden + parts.list[i] * s.hidden_total() +
-                         MemberUnits(s, parts.piece.member) + parts.piece.first_unit + first;
-    const float* d_out = parts.step.gradient.d_out + parts.OutputsOf(i);
-#pragma unroll
-    for (int e = 0; e < kWidth; ++e) {
-      g.at[e] =
-          fmaf(__ldg(units + parts.place.units[e]), __ldg(d_out + parts.place.outputs[e]), g.at[e]);
-    }
-  }
-  return g;
-}
-
-// For what is not read again before the next update: it leaves the cache to the weights.
-template <int kWidth>
-__device__ void StoreOnce(float* to, const Vector<kWidth>& x) {
-  if constexpr (kWidth == 4) {
-    __stcs(reinterpret_cast<float4*>(to), make_float4(x.at[0], x.at[1], x.at[2], x.at[3]));
-  } else {
-    __stcs(to, x.at[0]);
-  }
-}
-
-// The step on a pass whose weights lie in shared memory, place i. The new ones go to `at`.
-template <bool kAdam, int kWidth>
-__device__ void StepPass(const HeadStep& step, const StepScales& scales,
-                         const Vector<kWidth>& gradient, std::ptrdiff_t at, int i,
-                         StepMemory& memory) {
-  Vector<kWidth> p = StepMemory::Mine<kWidth>(memory.p[i]);
-  Vector<kWidth> m = StepMemory::Mine<kWidth>(memory.m[i]);
-  Vector<kWidth> v = StepMemory::Mine<kWidth>(memory.v[i]);
-#pragma unroll
-  for (int e = 0; e < kWidth; ++e) {
-    Step<kAdam>(step.rules, scales, gradient.at[e] * scales.gradient_scale, p.at[e], m.at[e],
-                v.at[e]);
-  }
-  const ParameterBlock& to = step.weights.to;
-  *reinterpret_cast<Vector<kWidth>*>(to.p + at) = p;
-  StoreOnce<kWidth>(to.m + at, m);
-  StoreOnce<kWidth>(to.v + at, v);
-  reinterpret_cast<Vector<kWidth>*>(memory.new_p[i])[threadIdx.x] = p;
-}
-
-// Adds the new weights of kPasses passes to the sums of their rows, a warp a row at a time. The
-// block has the weights from `begin` on of each pass.
-template <int kWidth>
-__device__ void AddRows(const PassShape<kWidth>& shape, int first_pass, int begin, int row,
-                        int units, StepMemory& memory) {
-  static_assert(kWarps % kPasses == 0);
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const float* weights = memory.new_p[warp % kPasses];
-  const int first_unit = (first_pass + warp % kPasses) * shape.units;
-  for (int i = warp / kPasses; i < min(shape.units, units - first_unit); i += kWarps / kPasses) {
-    const int last = min((i + 1) * row - begin, kThreads * kWidth);
-    float sum = 0;
-    for (int at = max(i * row - begin, 0) + lane; at < last; at += kWarpSize) sum += weights[at];
-    sum = WarpSum(sum);
-    if (lane == 0) memory.row_sums[first_unit + i] += sum;
-  }
-}
-
-template <bool kAdam, int kWidth>
-__device__ void StepPiece(const HeadStep& step, const StepScales& scales, const HeadPiece& piece,
-                          StepMemory& memory, int* list) {
-  const HeadShape& s = step.shape;
-  const PassShape<kWidth> shape(s.outputs);
-  for (int first = 0; first < shape.vectors; first += kThreads) {
-    const ThreadPlace<kWidth> place(shape, piece, s.outputs, first);
-    const std::ptrdiff_t at = BlockAt(s, piece.action, piece.member) +
-                              piece.first_unit * s.outputs + place.vector * kWidth;
-    for (int i = 0; i < kPasses; ++i) StartPass(step.weights.from, at, shape, place, i, i, memory);
-    if (first == 0) FindSamples(step, piece, memory, list);
-    GradientParts<kWidth> parts{step, piece, place, memory, list, memory.samples, {}};
-    parts.LoadOutputs();
+  for (int u = 0; u < piece.units; ++u) {
 #pragma unroll 1
-    for (int pass = 0; pass * shape.units < piece.units; pass += kPasses) {
-#pragma unroll
-      for (int i = 0; i < kPasses; ++i) {
-        if (pass + i < place.passes) {
-          const Vector<kWidth> g = GradientOf(parts, (pass + i) * shape.units);
-          __pipeline_wait_prior(kPasses - 1);
-          StepPass<kAdam>(step, scales, g, at + (pass + i) * (shape.vectors * kWidth), i, memory);
-        }
-        StartPass(step.weights.from, at, shape, place, pass + i + kPasses, i, memory);
-      }
-      __syncthreads();
-      AddRows(shape, pass, first * kWidth, s.outputs, piece.units, memory);
-      __syncthreads();
+    for (int i = lane; i < piece.width; i += kWarpSize) {
+      to[u * piece.width + i] = from[u * outputs + i];
     }
   }
 }
 
-// The averages of the piece's rows. The last of the members averages over them all.
-__device__ void PutMeans(const HeadStep& step, const HeadPiece& piece, StepMemory& memory) {
-  const HeadShape& s = step.shape;
-  const int unit = piece.first_unit + static_cast<int>(threadIdx.x);
-  const bool mine = static_cast<int>(threadIdx.x) < piece.units;
-  const auto member_mean = [&](int member) {
-    return step.tables.member_weights + (member * s.actions + piece.action) * s.hidden + unit;
-  };
-  const float mean = mine ? memory.row_sums[threadIdx.x] / static_cast<float>(s.outputs) : 0.0F;
-  if (mine) *member_mean(piece.member) = mean;
-  const float share = static_cast<float>(s.members);
-  if (s.separate_hidden) {
-    if (!mine) return;
-    step.tables.mean_weights[piece.action * s.hidden_total() + piece.member * s.hidden + unit] =
-        mean / share;
+// Starts a fetch into a stage that all lanes have read.
+__device__ void Fetch(const HeadStep& step, const HeadPiece& piece, const Stage& to,
+                      ArrivalBarrier& here, int lane) {
+  const ParameterBlock& from = step.weights.from;
+  if (step.whole_groups) {
+    if (lane > 0) return;
+    const unsigned bytes = static_cast<unsigned>(piece.units * piece.width * sizeof(float));
+    here.Expect(3 * bytes);
+    // The moments are not read again before the next update.
+    const std::uint64_t keep = CachePolicy(Keep::kAsLongAsOthers);
+    const std::uint64_t pass = CachePolicy(Keep::kShortly);
+    StartLoad(to.p(), from.p + piece.at, bytes, keep, here);
+    StartLoad(to.m(), from.m + piece.at, bytes, pass, here);
+    StartLoad(to.v(), from.v + piece.at, bytes, pass, here);
     return;
   }
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    const unsigned last = s.members - 1;  // after it the count starts again
-    memory.is_last = atomicInc(step.tables.members_done + piece.chunk, last) == last;
-  }
-  __syncthreads();
-  if (!memory.is_last || !mine) return;
-  __threadfence();
-  float sum = 0;
-  for (int k = 0; k < s.members; ++k) sum += __ldcg(member_mean(k));
-  step.tables.mean_weights[piece.action * s.hidden + unit] = sum / share;
+  CopyRows(from.p + piece.at, piece, step.shape.outputs, lane, to.p());
+  CopyRows(from.m + piece.at, piece, step.shape.outputs, lane, to.m());
+  CopyRows(from.v + piece.at, piece, step.shape.outputs, lane, to.v());
+  __syncwarp();
+  if (lane == 0) here.Arrive();
 }
 
-template <bool kAdam, int kWidth>
-__global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
+// g [unit][output of the lane]: the piece's gradient, samples in ascending order.
+template <int kLane, bool kWhole>
+__device__ void AddGradient(const HeadStep& step, const HeadChunk& chunk, const HeadPiece& piece,
+                            int lane, float (&g)[kFetch][kLane]) {
+  const HeadShape& s = step.shape;
+  const HeadGradient& gradient = step.gradient;
+  const float* units = gradient.hidden + MemberUnits(s, chunk.member) + piece.unit;
+  const float* d_out = gradient.d_out + chunk.member * s.outputs + piece.first_output + lane;
+  for (int group = 0; group < gradient.batch; group += kWarpSize) {
+    const int mine = group + lane;
+    const bool learns = mine < gradient.batch && __ldg(gradient.actions + mine) == chunk.action &&
+                        Learns(gradient.masks, mine, chunk.member);
+    for (unsigned left = __ballot_sync(kAllLanes, learns); left != 0; left &= left - 1) {
+      const int b = group + __ffs(static_cast<int>(left)) - 1;
+      float unit[kFetch];
+#pragma unroll
+      for (int u = 0; u < kFetch; ++u) {
+        unit[u] = u < piece.units ? __ldg(units + b * s.hidden_total() + u) : 0.0F;
+      }
+      const float* d = d_out + b * (s.members * s.outputs);
+      float values[kLane];
+#pragma unroll
+      for (int i = 0; i < kLane; ++i) {
+        values[i] = IsThere<kLane, kWhole>(piece, lane, i) ? __ldg(d + i * kWarpSize) : 0.0F;
+      }
+#pragma unroll
+      for (int i = 0; i < kLane; ++i) {
+        const float value = values[i];
+#pragma unroll
+        for (int u = 0; u < kFetch; ++u) g[u][i] = fmaf(unit[u], value, g[u][i]);
+      }
+    }
+  }
+}
+
+// Adds the lane's new weights of each unit to `sums`.
+template <bool kAdam, int kLane, bool kWhole>
+__device__ void StepPiece(const HeadStep& step, const StepScales& scales, const HeadPiece& piece,
+                          const Stage& from, int lane, const float (&g)[kFetch][kLane],
+                          float (&sums)[kFetch]) {
+  const std::ptrdiff_t first = piece.at + lane;
+  float* p_to = step.weights.to.p + first;
+  float* m_to = step.weights.to.m + first;
+  float* v_to = step.weights.to.v + first;
+  int place = lane;
+#pragma unroll
+  for (int u = 0; u < kFetch; ++u) {
+    if (u == piece.units) break;
+#pragma unroll
+    for (int i = 0; i < kLane; ++i) {
+      float p = from.p()[place + i * kWarpSize];
+      float m = from.m()[place + i * kWarpSize];
+      float v = from.v()[place + i * kWarpSize];
+      Step<kAdam>(step.rules, scales, g[u][i] * scales.gradient_scale, p, m, v);
+      if (IsThere<kLane, kWhole>(piece, lane, i)) {
+        p_to[i * kWarpSize] = p;
+        __stcs(m_to + i * kWarpSize, m);
+        __stcs(v_to + i * kWarpSize, v);
+        sums[u] += p;
+      }
+    }
+    place += piece.width;
+    p_to += step.shape.outputs;
+    m_to += step.shape.outputs;
+    v_to += step.shape.outputs;
+  }
+}
+
+// The averages of the piece's rows.
+__device__ void PutMeans(const HeadStep& step, const HeadChunk& chunk, const HeadPiece& piece,
+                         int lane, float (&sums)[kFetch]) {
+  const HeadShape& s = step.shape;
+#pragma unroll
+  for (int u = 0; u < kFetch; ++u) {
+    const float mean = WarpSum(sums[u]) / static_cast<float>(s.outputs);
+    sums[u] = 0;
+    if (lane > 0 || u >= piece.units) continue;
+    const int unit = piece.unit + u;
+    step.tables.member_weights[(chunk.member * s.actions + chunk.action) * s.hidden + unit] = mean;
+    if (!s.separate_hidden) continue;
+    step.tables.mean_weights[chunk.action * s.hidden_total() + chunk.member * s.hidden + unit] =
+        mean / static_cast<float>(s.members);
+  }
+}
+
+// Whoever has the last member of a chunk averages over the members, in order.
+__device__ void PutMeansOfMembers(const HeadStep& step, const HeadChunk& chunk, int lane) {
+  const HeadShape& s = step.shape;
+  if (s.separate_hidden) return;
+  unsigned before = 0;
+  unsigned* done = step.tables.members_done + chunk.index;
+  if (lane == 0) {
+    __threadfence();  // first the averages
+    before = atomicAdd(done, 1U);
+    __threadfence();
+  }
+  before = __shfl_sync(kAllLanes, before, 0);
+  if (before + 1 < static_cast<unsigned>(s.members)) return;
+  for (int i = lane; i < chunk.units; i += kWarpSize) {
+    const int unit = chunk.first_unit + i;
+    float sum = 0;
+#pragma unroll 4
+    for (int k = 0; k < s.members; ++k) {
+      sum += __ldcg(step.tables.member_weights + (k * s.actions + chunk.action) * s.hidden + unit);
+    }
+    step.tables.mean_weights[chunk.action * s.hidden + unit] = sum / static_cast<float>(s.members);
+  }
+  if (lane == 0) *done = 0;
+}
+
+// Floats of one array of a stage.
+__host__ __device__ int StageRoom(int tile, int outputs) {
+  return (kFetch * (outputs < tile ? outputs : tile) + 3) / 4 * 4;
+}
+
+template <bool kAdam, int kLane, bool kWhole>
+__global__ void __launch_bounds__(kThreads)
     HeadOptimizerKernel(const __grid_constant__ HeadStep step) {
-  extern __shared__ __align__(16) unsigned char bytes[];
-  StepMemory& memory = *reinterpret_cast<StepMemory*>(bytes);
-  int* list = reinterpret_cast<int*>(&memory + 1);  // of samples
+  extern __shared__ __align__(16) float memory[];
+  __shared__ ArrivalBarrier barriers[kWarps][kStages];
   if (!IsDue(step.kind, *step.state)) return;
   const StepScales scales = StepScalesOf(step.kind, *step.state);
-  const int pieces = step.shape.members * HeadStepChunks(step.shape);
-  for (int i = static_cast<int>(blockIdx.x); i < pieces; i += static_cast<int>(gridDim.x)) {
-    const HeadPiece piece(step.shape, i);
-    StepPiece<kAdam, kWidth>(step, scales, piece, memory, list);
-    PutMeans(step, piece, memory);
-    __syncthreads();
+  const HeadShape& s = step.shape;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int items = s.actions * s.members * (HeadStepChunks(s) / s.actions);
+  ArrivalBarrier* here = barriers[warp];
+  if (lane == 0) {
+    for (int i = 0; i < kStages; ++i) here[i].Initialize(1);
+    FenceArrivals();
+  }
+  __syncwarp();
+  const int room = StageRoom(kLane * kWarpSize, s.outputs);
+  const auto stage = [&](int fetch) {
+    return Stage{memory + 3 * room * (warp * kStages + fetch % kStages), room};
+  };
+  PieceWalk<kLane> at{.item = static_cast<int>(blockIdx.x) * kWarps + warp,
+                      .step = static_cast<int>(gridDim.x) * kWarps};
+  PieceWalk<kLane> ahead = at;
+  const auto fetch_ahead = [&](int fetch) {
+    if (ahead.item >= items) return;
+    const HeadChunk chunk(s, ahead.item);
+    Fetch(step, ahead.Piece(s, chunk), stage(fetch), here[fetch % kStages], lane);
+    ahead.Next(s, chunk);
+  };
+  for (int i = 0; i < kStages; ++i) fetch_ahead(i);
+  float sums[kFetch] = {};
+  for (int fetch = 0; at.item < items; ++fetch) {
+    const HeadChunk chunk(s, at.item);
+    const HeadPiece piece = at.Piece(s, chunk);
+    float g[kFetch][kLane] = {};
+    AddGradient<kLane, kWhole>(step, chunk, piece, lane, g);
+    here[fetch % kStages].Wait(fetch / kStages);
+    StepPiece<kAdam, kLane, kWhole>(step, scales, piece, stage(fetch), lane, g, sums);
+    __syncwarp();  // the stage has been read
+    fetch_ahead(fetch + kStages);
+    if (at.IsLastTile(s)) PutMeans(step, chunk, piece, lane, sums);
+    if (at.IsLastOfChunk(s, chunk)) PutMeansOfMembers(step, chunk, lane);
+    at.Next(s, chunk);
   }
 }
 
+struct HeadKernel {
+  void (*kernel)(HeadStep);
+  int tile;
+};
+template <int kLane, bool kWhole>
+struct AdamKernels {
+  static HeadKernel Get() { return {HeadOptimizerKernel<true, kLane, kWhole>, kLane * kWarpSize}; }
+};
+template <int kLane, bool kWhole>
+struct RmsPropKernels {
+  static HeadKernel Get() { return {HeadOptimizerKernel<false, kLane, kWhole>, kLane * kWarpSize}; }
+};
+
 bool IsAligned(const ParameterBlock& block) {
-  const auto bits = reinterpret_cast<std::uintptr_t>(block.p) |
-                    reinterpret_cast<std::uintptr_t>(block.m) |
-                    reinterpret_cast<std::uintptr_t>(block.v);
-  return bits % (4 * sizeof(float)) == 0;
+  const auto address = [](const float* pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer);
+  };
+  return (address(block.p) | address(block.m) | address(block.v)) % 16 == 0;
 }
 
 }  // namespace
@@ -340,20 +336,26 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
   int multiprocessors = 0;  // results do not depend on it
   CheckCuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
             "cudaDeviceGetAttribute");
-  const bool vectors = shape.hidden % 4 == 0 && IsAligned(weights.from) && IsAligned(weights.to);
-  auto* kernel = rules.adam ? HeadOptimizerKernel<true, 1> : HeadOptimizerKernel<false, 1>;
-  if (vectors) kernel = rules.adam ? HeadOptimizerKernel<true, 4> : HeadOptimizerKernel<false, 4>;
-  // Blocks that end soon make room for more urgent kernels; a step that is hardly ever taken starts
-  // few.
-  const int pieces = shape.members * HeadStepChunks(shape);
-  const int blocks =
-      kind == StepKind::kAhead ? pieces : std::min(pieces, kBlocksPerProcessor * multiprocessors);
-  LaunchKernel("optimiser of the head", kernel,
-               {.grid = static_cast<unsigned>(blocks),
+  const HeadKernel chosen =
+      rules.adam ? KernelFor<AdamKernels>(shape.outputs) : KernelFor<RmsPropKernels>(shape.outputs);
+  const int items = shape.actions * shape.members * (HeadStepChunks(shape) / shape.actions);
+  const std::size_t floats =
+      3 * kStages * kWarps * StageRoom(chosen.tile, shape.outputs) + chosen.tile;
+  LaunchKernel("optimiser of the head", chosen.kernel,
+               {.grid = static_cast<unsigned>(
+                    std::min(kBlocksPerProcessor * multiprocessors, (items + kWarps - 1) / kWarps)),
                 .block = kThreads,
-                .shared_bytes = sizeof(StepMemory) + sizeof(int) * gradient.batch,
+                .shared_bytes = sizeof(float) * floats,
                 .stream = stream},
-               HeadStep{StepRules(rules), kind, shape, gradient, weights, state, tables});
+               HeadStep{.rules = StepRules(rules),
+                        .kind = kind,
+                        .shape = shape,
+                        .gradient = gradient,
+                        .weights = weights,
+                        .state = state,
+                        .tables = tables,
+                        .whole_groups = shape.hidden % kFetch == 0 &&
+                                        shape.outputs <= chosen.tile && IsAligned(weights.from)});
 }
 
 }  // namespace uper

@@ -46,19 +46,19 @@ __global__ void MeanTableKernel(HeadShape s, HeadTablePointers tables) {
   tables.mean_weights[i] = sum / static_cast<float>(s.members);
 }
 
-// A warp a (member, action).
+// A block a (member, action): the same sums as those of a step.
 __global__ void __launch_bounds__(kThreads)
     BiasTableKernel(HeadShape s, const float* bias, HeadTablePointers tables) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int row =
-      (static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x)) / kWarpSize;
-  if (row >= s.members * s.actions) return;
+  __shared__ float scratch[kWarpSize];
+  const int member = static_cast<int>(blockIdx.x) / s.actions;
+  const int action = static_cast<int>(blockIdx.x) % s.actions;
+  const int outputs = s.shared_bias ? 1 : s.outputs;
   float sum = 0;
-  for (int m = lane; m < s.outputs; m += kWarpSize) {
-    sum += BiasAt(s, bias, row % s.actions, row / s.actions, m);
+  for (int m = static_cast<int>(threadIdx.x); m < outputs; m += kThreads) {
+    sum += BiasAt(s, bias, action, member, m);
   }
-  sum = WarpSum(sum) / static_cast<float>(s.outputs);
-  if (lane == 0) tables.member_bias[row] = sum;
+  sum = BlockSum(sum, scratch) / static_cast<float>(outputs);
+  if (threadIdx.x == 0) tables.member_bias[blockIdx.x] = sum;
 }
 
 void CheckLaunch(const char* what) { CheckCuda(cudaGetLastError(), what); }
@@ -74,7 +74,7 @@ void LaunchTables(const HeadShape& shape, const float* w, const float* bias,
   MeanTableKernel<<<Pieces(entries, kThreads), kThreads, 0, stream>>>(shape, tables);
   CheckLaunch("averages over members");
   const int biases = shape.members * shape.actions;
-  BiasTableKernel<<<Pieces(biases, kWarps), kThreads, 0, stream>>>(shape, bias, tables);
+  BiasTableKernel<<<biases, kThreads, 0, stream>>>(shape, bias, tables);
   CheckLaunch("averages of the bias");
 }
 
