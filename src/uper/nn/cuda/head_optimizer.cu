@@ -41,7 +41,7 @@ struct HeadChunk {
   int index;  // the same for all members
 
   __device__ HeadChunk(const HeadShape& s, int item) {
-    const int chunks = (HeadStepChunks(s) / s.actions);
+    const int chunks = HeadStepChunks(s) / s.actions;
     const int block = item / chunks;
     const int chunk = item - block * chunks;
     action = block / s.members;

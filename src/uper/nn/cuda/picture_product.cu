@@ -13,7 +13,6 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kWarps = 8;  // they share taps and channels
 constexpr int kThreads = kWarps * kWarp;
-constexpr int kMostRegisters = 192;         // of a thread: a quarter is left for others
 constexpr int kPad = 4;                     // floats that spread pixels and columns over the banks
 constexpr int kLargestShared = 227 * 1024;  // of a block
 
@@ -284,7 +283,7 @@ __device__ void Finish(const PictureCall& call, const PictureProduct& p, const f
 // kernels run, so they need not wait for the kernel before. Those of the second half of the taps
 // come while the first is at work.
 template <typename Tile>
-__global__ void __maxnreg__(kMostRegisters)
+__global__ void __launch_bounds__(kThreads, 1)
     PictureKernel(const __grid_constant__ PictureCall call) {
   extern __shared__ __align__(16) float memory[];
   const PictureProduct& p = call.products[blockIdx.z];
