@@ -139,10 +139,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   seen_counts_.resize(batch);
   SynchronizeGpu("preparing the GPU");  // the zeros are there for all streams
   for (int i = 0; i < 2; ++i) {
-    update_graphs_[i] = Graph(main_, [&] {
-      EnqueueUpdate(sets_[i], sets_[1 - i], nullptr);
-      EnqueueFindings();
-    });
+    update_graphs_[i] = Graph(main_, [&] { EnqueueUpdate(sets_[i], sets_[1 - i], nullptr); });
     acting_graphs_[i].resize(batch + 1);
     source_acting_graphs_[i].resize(batch + 1);
   }
@@ -214,11 +211,6 @@ LearnerOutput CudaLearner::FinishUpdate() {
 }
 
 // The statistics of an update, to the host.
-void CudaLearner::EnqueueFindings() {
-  td_errors_.Download(host_td_errors_.span(), main_);
-  uncertainty_.Download(host_uncertainty_.span(), main_);
-}
-
 BatchPointers CudaLearner::BatchOnGpu() {
   std::byte* batch = batch_.data();
   return {.observations = batch,

@@ -88,7 +88,6 @@ class CudaLearner final : public GpuLearner {
   void CheckBatch(const LearnerBatch& batch) const;
   void Stage(const LearnerBatch& batch);
   BatchPointers BatchOnGpu();
-  void EnqueueFindings();
   // What the graphs consist of.
   // `from` and `to`: the set that is read and the other one, which is written.
   // `source`: also uses what the update finds; may be null.

@@ -150,10 +150,12 @@ void CudaLearner::EnqueueStatistics(const SampleCall& samples, BatchSource* sour
   LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, squares + HeadSquareCount(head_),
                      third_);
   CheckCuda(cudaEventRecord(squares_done_, third_), "cudaEventRecord");
+  // For the host they go straight to its memory: copies would come after everything else.
+  const bool for_host = source == nullptr;
   LaunchStatistics({.samples = samples,
                     .quantiles = quantiles_.data(),
-                    .td_error = td_errors_.data(),
-                    .uncertainty = uncertainty_.data()},
+                    .td_error = for_host ? host_td_errors_.data() : td_errors_.data(),
+                    .uncertainty = for_host ? host_uncertainty_.data() : uncertainty_.data()},
                    third_);
   if (source != nullptr) {
     source->EnqueueFindings({.weights = Staged<float>(batch_layout_.weights),
