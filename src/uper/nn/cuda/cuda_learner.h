@@ -95,7 +95,8 @@ class CudaLearner final : public GpuLearner {
   void EnqueueForward(ParameterSet& from);
   void EnqueueTargetActions(ParameterSet& from);
   void EnqueueSelections(ParameterSet& from);
-  void EnqueueStatistics(const SampleCall& samples, BatchSource* source);
+  void EnqueueHeadNorm();
+  void EnqueueFindings(const SampleCall& samples, BatchSource* source);
   void EnqueueBackward(ParameterSet& from, ParameterSet& to);
   void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream);
   void EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to);
@@ -126,10 +127,10 @@ class CudaLearner final : public GpuLearner {
   const HeadShape head_;
   const OptimizerRules rules_;
   const std::size_t hidden_w_, head_w_, head_b_;  // offsets
-  Stream main_, side_;
-  Stream third_{Stream::kPatient}, fourth_{Stream::kPatient}, ahead_{Stream::kPatient};
+  Stream main_, side_, findings_;
+  Stream norm_{Stream::kPatient}, fourth_{Stream::kPatient}, ahead_{Stream::kPatient};
   Event fork_, join_, fourth_fork_, fourth_done_, begin_done_, ahead_fork_, ahead_done_,
-      squares_done_, third_done_;
+      squares_done_, findings_fork_, findings_done_;
   Torso torso_, acting_torso_;
 
   // The state.

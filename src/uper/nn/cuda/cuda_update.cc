@@ -27,8 +27,10 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSourc
   LaunchSamples(samples, main_, Follow::kOverlap);
   ahead_fork_.Order(main_, ahead_);
   EnqueueHeadStep(StepKind::kAhead, from, to, ahead_);
-  fork_.Order(main_, third_);
-  EnqueueStatistics(samples, source);
+  fork_.Order(main_, norm_);
+  EnqueueHeadNorm();
+  findings_fork_.Order(main_, findings_);
+  EnqueueFindings(samples, source);
   EnqueueBackward(from, to);
   EnqueueNormAndOptimizer(from, to);
 }
@@ -142,28 +144,32 @@ HeadGradient CudaLearner::HeadGradientOf() const {
           .d_out = d_outputs_.data()};
 }
 
-// On the third stream, beside the backward pass: first what the norm waits for.
-void CudaLearner::EnqueueStatistics(const SampleCall& samples, BatchSource* source) {
+// The head's part of the norm, beside the backward pass.
+void CudaLearner::EnqueueHeadNorm() {
   const HeadGradient gradient = HeadGradientOf();
   double* squares = squares_.data() + torso_.SquareCount();  // behind those of the torso
-  LaunchHeadSquares(head_, gradient, squares, third_);
+  LaunchHeadSquares(head_, gradient, squares, norm_);
   LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, squares + HeadSquareCount(head_),
-                     third_);
-  CheckCuda(cudaEventRecord(squares_done_, third_), "cudaEventRecord");
-  // For the host they go straight to its memory: copies would come after everything else.
+                     norm_);
+  CheckCuda(cudaEventRecord(squares_done_, norm_), "cudaEventRecord");
+}
+
+// What the update finds out about its samples, and what the source makes of it. For the host it
+// goes straight to its memory: copies would come after everything else.
+void CudaLearner::EnqueueFindings(const SampleCall& samples, BatchSource* source) {
   const bool for_host = source == nullptr;
   LaunchStatistics({.samples = samples,
                     .quantiles = quantiles_.data(),
                     .td_error = for_host ? host_td_errors_.data() : td_errors_.data(),
                     .uncertainty = for_host ? host_uncertainty_.data() : uncertainty_.data()},
-                   third_);
+                   findings_);
   if (source != nullptr) {
     source->EnqueueFindings({.weights = Staged<float>(batch_layout_.weights),
                              .td_error = td_errors_.data(),
                              .uncertainty = uncertainty_.data()},
-                            third_);
+                            findings_);
   }
-  CheckCuda(cudaEventRecord(third_done_, third_), "cudaEventRecord");
+  CheckCuda(cudaEventRecord(findings_done_, findings_), "cudaEventRecord");
 }
 
 void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
@@ -225,7 +231,7 @@ void CudaLearner::EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to) 
                    main_);
   ahead_done_.Order(ahead_, main_);
   EnqueueHeadStep(StepKind::kAgain, from, to, main_);
-  CheckCuda(cudaStreamWaitEvent(main_, third_done_), "cudaStreamWaitEvent");
+  CheckCuda(cudaStreamWaitEvent(main_, findings_done_), "cudaStreamWaitEvent");
 }
 
 }  // namespace uper
