@@ -50,6 +50,11 @@ void LaunchKernel(const char* what, void (*kernel)(Parameters...), const LaunchS
                                    static_cast<int>(shared_bytes)),
               what);
   }
+  // All kernels with the same share of shared memory and cache: to change it, a multiprocessor
+  // would have to be empty.
+  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                 cudaSharedmemCarveoutMaxShared),
+            what);
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
