@@ -14,7 +14,7 @@ namespace {
 // A dense layer's output in one task: enough samples to share what is read of the weights.
 constexpr int kUnits = 128;
 constexpr int kSamples = 16;
-constexpr int kInputRows = 64;   // inputs of a dense layer in one task of its input's gradient
+constexpr int kInputs = 128;     // inputs of a dense layer in one task of its input's gradient
 constexpr int kWeightRows = 64;  // and of its weights' gradient
 constexpr std::size_t kStepPiece = 1 << 14;  // parameters in one task of the optimiser's step
 
@@ -67,9 +67,6 @@ void CpuNetwork::AllocateScratch(const Options& options, int threads) {
   }
   d_activations_.emplace_back();
   for (int i = 1; i <= layers(); ++i) d_activations_.emplace_back(batch * sizes_[i]);
-  int units = 0;
-  for (const Dense& layer : dense_) units = std::max(units, layer.units());
-  d_transposed_ = FloatBuffer(std::size_t{1} * units * PaddedBatch(options.max_batch));
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
     transposed_weights_.emplace_back(i == 0 ? 0 : convolutions_[i].weights());
   }
@@ -77,7 +74,7 @@ void CpuNetwork::AllocateScratch(const Options& options, int threads) {
   for (int layer = 0; layer < layers(); ++layer) tasks += WeightTasks(layer);
   squares_.resize(tasks);
   for (int i = 0; i < threads; ++i) {
-    thread_scratch_.emplace_back(std::size_t{kInputRows} * PaddedBatch(options.max_batch));
+    thread_scratch_.emplace_back(std::size_t{kInputs} * Dense::kUnitsTogether);
   }
 }
 
@@ -226,16 +223,12 @@ double CpuNetwork::Backward(int slot_index, std::span<const float> parameters,
 void CpuNetwork::BackwardDenseInput(int index, const float* parameters, const Slot& slot) {
   const int layer = static_cast<int>(convolutions_.size()) + index;
   const Dense& dense = dense_[index];
-  const int lanes = PaddedBatch(slot.batch);
-  std::fill_n(d_transposed_.data(), std::size_t{1} * dense.units() * lanes, 0.0F);
-  Transpose(d_activations_[layer + 1].data(), slot.batch, dense.units(), dense.units(),
-            d_transposed_.data(), lanes);
   float* dx = d_activations_[layer].data();
-  pool_.ParallelTasks(Pieces(dense.inputs(), kInputRows), [&](int task, int thread) {
-    const int begin = task * kInputRows;
-    const int end = std::min(begin + kInputRows, dense.inputs());
-    dense.BackwardInput(d_transposed_.data(), parameters + offsets_[layer].w, slot.batch, begin,
-                        end, thread_scratch_[thread].data(), dx);
+  pool_.ParallelTasks(Pieces(dense.inputs(), kInputs), [&](int task, int thread) {
+    const int begin = task * kInputs;
+    const int end = std::min(begin + kInputs, dense.inputs());
+    dense.BackwardInput(d_activations_[layer + 1].data(), parameters + offsets_[layer].w,
+                        slot.batch, begin, end, thread_scratch_[thread].data(), dx);
     for (int b = 0; b < slot.batch; ++b) {
       const std::size_t at = std::size_t{1} * b * dense.inputs() + begin;
       const std::size_t count = end - begin;

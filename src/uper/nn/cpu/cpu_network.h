@@ -134,7 +134,6 @@ class CpuNetwork {
   Head head_;
   std::vector<Slot> slots_;
   std::vector<FloatBuffer> d_activations_;       // [layer + 1]; empty for the observation
-  FloatBuffer d_transposed_;                     // [unit, PaddedBatch] of the dense layer at hand
   std::vector<FloatBuffer> transposed_weights_;  // [convolution]; empty for the first
   std::vector<FloatBuffer> thread_scratch_;      // [thread]
   std::vector<double> squares_;                  // [task of BackwardAllWeights()]

@@ -112,6 +112,52 @@ void RowMeansImpl(const float* from, int rows, int length, float* to, std::ptrdi
   }
 }
 
+// Four rows and four columns.
+HWY_INLINE void TransposeFour(const float* from, std::ptrdiff_t from_stride, float* to,
+                              std::ptrdiff_t to_stride) {
+#if HWY_TARGET != HWY_SCALAR
+  const hn::Full128<float> four;
+  const hn::Full128<double> two;  // pairs of floats
+  const auto row = [&](int r) HWY_ATTR { return hn::LoadU(four, from + r * from_stride); };
+  const auto low01 = hn::BitCast(two, hn::InterleaveLower(four, row(0), row(1)));
+  const auto low23 = hn::BitCast(two, hn::InterleaveLower(four, row(2), row(3)));
+  const auto high01 = hn::BitCast(two, hn::InterleaveUpper(four, row(0), row(1)));
+  const auto high23 = hn::BitCast(two, hn::InterleaveUpper(four, row(2), row(3)));
+  const auto store = [&](int c, auto pairs)
+                         HWY_ATTR { hn::StoreU(hn::BitCast(four, pairs), four, to + c * to_stride); };
+  store(0, hn::InterleaveLower(two, low01, low23));
+  store(1, hn::InterleaveUpper(two, low01, low23));
+  store(2, hn::InterleaveLower(two, high01, high23));
+  store(3, hn::InterleaveUpper(two, high01, high23));
+#else
+  for (int c = 0; c < 4; ++c) {
+    for (int r = 0; r < 4; ++r) to[c * to_stride + r] = from[r * from_stride + c];
+  }
+#endif
+}
+
+void TransposeImpl(const float* from, int rows, int columns, std::ptrdiff_t from_stride, float* to,
+                   std::ptrdiff_t to_stride) {
+  constexpr int kBlock = 16;  // rows: a cache line of `to`
+  for (int r0 = 0; r0 < rows; r0 += kBlock) {
+    const int r1 = std::min(rows, r0 + kBlock);
+    const int fours = r0 + (r1 - r0) / 4 * 4;
+    int c = 0;
+    for (; c + 4 <= columns; c += 4) {
+      float* column = to + c * to_stride;
+      for (int r = r0; r < fours; r += 4) {
+        TransposeFour(from + r * from_stride + c, from_stride, column + r, to_stride);
+      }
+      for (int r = fours; r < r1; ++r) {
+        for (int i = 0; i < 4; ++i) column[i * to_stride + r] = from[r * from_stride + c + i];
+      }
+    }
+    for (; c < columns; ++c) {
+      for (int r = r0; r < r1; ++r) to[c * to_stride + r] = from[r * from_stride + c];
+    }
+  }
+}
+
 // NaN is not zero.
 bool AllZeroImpl(const float* values, size_t count) {
   size_t i = 0;
@@ -151,6 +197,7 @@ HWY_EXPORT(ConvertObservationImpl);
 HWY_EXPORT(MaskByActivationImpl);
 HWY_EXPORT(ColumnSumsImpl);
 HWY_EXPORT(RowMeansImpl);
+HWY_EXPORT(TransposeImpl);
 HWY_EXPORT(AllZeroImpl);
 HWY_EXPORT(DotProductImpl);
 
@@ -172,13 +219,7 @@ void RowMeans(const float* from, int rows, int length, float* to, std::ptrdiff_t
 
 void Transpose(const float* from, int rows, int columns, std::ptrdiff_t from_stride, float* to,
                std::ptrdiff_t to_stride) {
-  constexpr int kBlock = 16;  // a cache line of each
-  for (int r0 = 0; r0 < rows; r0 += kBlock) {
-    const int r1 = std::min(rows, r0 + kBlock);
-    for (int c = 0; c < columns; ++c) {
-      for (int r = r0; r < r1; ++r) to[c * to_stride + r] = from[r * from_stride + c];
-    }
-  }
+  HWY_DYNAMIC_DISPATCH(TransposeImpl)(from, rows, columns, from_stride, to, to_stride);
 }
 
 bool AllZero(std::span<const float> values) {

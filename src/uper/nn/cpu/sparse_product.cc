@@ -69,7 +69,8 @@ HWY_INLINE void AddTerms(const SparseProblem& p, int row, int column, int lanes,
   const auto load = [&](const float* from)
                         HWY_ATTR { return kMasked ? LoadMasked(mask, from) : LoadVec(from); };
   float* c = p.c + row * p.c_row + column;
-  const float* start = first > 0 ? c : p.start ? p.start + column : nullptr;
+  const bool resume = first > 0 || p.start_with_result;
+  const float* start = resume ? c : p.start ? p.start + column : nullptr;
   Vec sums[W];
 #pragma GCC unroll 8
   for (int w = 0; w < W; ++w) sums[w] = start ? load(start + w * kLanes) : Zero();
