@@ -113,22 +113,16 @@ void RowMeansImpl(const float* from, int rows, int length, float* to, std::ptrdi
 }
 
 // Four rows and four columns.
-HWY_INLINE void TransposeFour(const float* from, std::ptrdiff_t from_stride, float* to,
-                              std::ptrdiff_t to_stride) {
+HWY_INLINE void TransposeBlock(const float* from, std::ptrdiff_t from_stride, float* to,
+                               std::ptrdiff_t to_stride) {
 #if HWY_TARGET != HWY_SCALAR
-  const hn::Full128<float> four;
-  const hn::Full128<double> two;  // pairs of floats
-  const auto row = [&](int r) HWY_ATTR { return hn::LoadU(four, from + r * from_stride); };
-  const auto low01 = hn::BitCast(two, hn::InterleaveLower(four, row(0), row(1)));
-  const auto low23 = hn::BitCast(two, hn::InterleaveLower(four, row(2), row(3)));
-  const auto high01 = hn::BitCast(two, hn::InterleaveUpper(four, row(0), row(1)));
-  const auto high23 = hn::BitCast(two, hn::InterleaveUpper(four, row(2), row(3)));
-  const auto store = [&](int c, auto pairs)
-                         HWY_ATTR { hn::StoreU(hn::BitCast(four, pairs), four, to + c * to_stride); };
-  store(0, hn::InterleaveLower(two, low01, low23));
-  store(1, hn::InterleaveUpper(two, low01, low23));
-  store(2, hn::InterleaveLower(two, high01, high23));
-  store(3, hn::InterleaveUpper(two, high01, high23));
+  const auto row = [&](int r) HWY_ATTR { return hn::LoadU(FourTag(), from + r * from_stride); };
+  FourVec a = row(0), b = row(1), c = row(2), d = row(3);
+  TransposeFour(a, b, c, d);
+  hn::StoreU(a, FourTag(), to);
+  hn::StoreU(b, FourTag(), to + to_stride);
+  hn::StoreU(c, FourTag(), to + 2 * to_stride);
+  hn::StoreU(d, FourTag(), to + 3 * to_stride);
 #else
   for (int c = 0; c < 4; ++c) {
     for (int r = 0; r < 4; ++r) to[c * to_stride + r] = from[r * from_stride + c];
@@ -146,7 +140,7 @@ void TransposeImpl(const float* from, int rows, int columns, std::ptrdiff_t from
     for (; c + 4 <= columns; c += 4) {
       float* column = to + c * to_stride;
       for (int r = r0; r < fours; r += 4) {
-        TransposeFour(from + r * from_stride + c, from_stride, column + r, to_stride);
+        TransposeBlock(from + r * from_stride + c, from_stride, column + r, to_stride);
       }
       for (int r = fours; r < r1; ++r) {
         for (int i = 0; i < 4; ++i) column[i * to_stride + r] = from[r * from_stride + c + i];

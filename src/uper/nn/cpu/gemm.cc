@@ -236,102 +236,6 @@ void GemmImpl(const GemmProblem& p) {
   } while (first < p.length);
 }
 
-// R rows of A against C columns of B, 16 partial sums each.
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-inline constexpr int kDotRows = 4;
-inline constexpr int kDotColumns = 5;
-#else
-inline constexpr int kDotRows = 2;
-inline constexpr int kDotColumns = 3;
-#endif
-
-// 16 (or the last `lanes`) entries of a segment; fetches those of the rows to come.
-template <int R, int C>
-HWY_INLINE void DotStep(const float* const (&a)[R], const float* const (&b)[C], std::ptrdiff_t at_a,
-                        std::ptrdiff_t at_b, std::ptrdiff_t next_rows, int lanes,
-                        Vec (&sums)[R][C][kPartialVectors]) {
-#pragma GCC unroll 4
-  for (int v = 0; v < kPartialVectors; ++v) {
-    const int left = lanes - v * kLanes;
-    if (left <= 0) break;
-    const bool whole = left >= kLanes;
-    const MaskVec mask = FirstLanes(whole ? kLanes : left);
-    Vec x[R];
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const float* from = a[r] + at_a + v * kLanes;
-      __builtin_prefetch(from + next_rows, 0, 2);
-      x[r] = whole ? LoadVec(from) : LoadMasked(mask, from);
-    }
-#pragma GCC unroll 8
-    for (int n = 0; n < C; ++n) {
-      const float* from = b[n] + at_b + v * kLanes;
-      const Vec y = whole ? LoadVec(from) : LoadMasked(mask, from);
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) sums[r][n][v] = Fused(x[r], y, sums[r][n][v]);
-    }
-  }
-}
-
-template <int R, int C>
-void DotTile(const DotProblem& p, int row, int column) {
-  const float* a[R];
-  const float* b[C];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) a[r] = p.a + (row + r) * p.a_row_stride;
-#pragma GCC unroll 8
-  for (int n = 0; n < C; ++n) b[n] = p.b + p.b_columns[column + n];
-  Vec sums[R][C][kPartialVectors];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-    for (int n = 0; n < C; ++n) {
-      for (int v = 0; v < kPartialVectors; ++v) sums[r][n][v] = Zero();
-    }
-  }
-  const std::ptrdiff_t next_rows = R * p.a_row_stride;
-  for (int s = 0; s < p.segments; ++s) {
-    const std::ptrdiff_t at_a = p.a_segments[s];
-    const std::ptrdiff_t at_b = p.b_segments[s];
-    int i = 0;
-    for (; i + kPartialSums <= p.length; i += kPartialSums) {
-      DotStep<R, C>(a, b, at_a + i, at_b + i, next_rows, kPartialSums, sums);
-    }
-    if (i < p.length) DotStep<R, C>(a, b, at_a + i, at_b + i, next_rows, p.length - i, sums);
-  }
-#pragma GCC unroll 8
-  for (int n = 0; n < C; ++n) {
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      p.c[p.c_columns[column + n] + row + r] = SumOfPartials(sums[r][n]);
-    }
-  }
-}
-
-// C columns of the result, all rows.
-template <int C>
-void DotColumns(const DotProblem& p, int column) {
-  int row = 0;
-  for (; row + kDotRows <= p.rows; row += kDotRows) DotTile<kDotRows, C>(p, row, column);
-  for (; row < p.rows; ++row) DotTile<1, C>(p, row, column);
-}
-
-template <int... C>
-constexpr auto DotTable(std::integer_sequence<int, C...>) {
-  return std::array<void (*)(const DotProblem&, int), sizeof...(C)>{&DotColumns<C + 1>...};
-}
-
-void DotGemmImpl(const DotProblem& p) {
-  constexpr auto kColumns = DotTable(std::make_integer_sequence<int, kDotColumns>());
-  const int tiles = (p.columns + kDotColumns - 1) / kDotColumns;
-  int column = 0;
-  for (int t = tiles; t > 0; --t) {
-    const int width = (p.columns - column + t - 1) / t;
-    kColumns[width - 1](p, column);
-    column += width;
-  }
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace uper
 HWY_AFTER_NAMESPACE();
@@ -340,11 +244,8 @@ HWY_AFTER_NAMESPACE();
 namespace uper {
 
 HWY_EXPORT(GemmImpl);
-HWY_EXPORT(DotGemmImpl);
 
 void Gemm(const GemmProblem& problem) { HWY_DYNAMIC_DISPATCH(GemmImpl)(problem); }
-
-void DotGemm(const DotProblem& problem) { HWY_DYNAMIC_DISPATCH(DotGemmImpl)(problem); }
 
 }  // namespace uper
 #endif  // HWY_ONCE

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "uper/base/check.h"
+#include "uper/nn/cpu/dot_gemm.h"
 #include "uper/nn/cpu/elementwise.h"
 #include "uper/nn/cpu/gemm.h"
 
@@ -10,7 +11,7 @@ namespace uper {
 namespace {
 
 constexpr int kTileRows = 64;    // hidden units in a tile of StepTiles()
-constexpr int kHiddenRows = 64;  // hidden units in one task of BackwardHidden
+constexpr int kHiddenRows = 32;  // hidden units in one task of BackwardHidden
 // Below this many multiply-adds waking another thread costs more than it saves.
 constexpr double kWorthThreads = 1 << 18;
 
@@ -57,6 +58,7 @@ Head::Head(const NetworkSpec& spec, int max_batch, ThreadPool& pool)
   for (Offsets& offsets : offsets_) {
     offsets.a.resize(max_batch);
     offsets.b.resize(max_batch);
+    offsets.active.resize(max_batch);
     offsets.tile = FloatBuffer(std::size_t{kTileRows} * spec.outputs);
     offsets.rows_of.resize(max_batch);
     offsets.columns_of.resize(max_batch);
@@ -237,6 +239,7 @@ void Head::BackwardHiddenBlock(const float* w, const float* d_out, int action, i
   for (std::size_t i = 0; i < samples.size(); ++i) {
     offsets.a[i] = Wide(samples[i]) * hidden_total_;
     offsets.b[i] = Wide(samples[i]) * spec_.member_outputs();
+    offsets.active[i] = Wide(samples[i]) * spec_.members;
   }
   DotProblem problem{.rows = end - begin,
                      .columns = static_cast<int>(samples.size()),
@@ -246,14 +249,19 @@ void Head::BackwardHiddenBlock(const float* w, const float* d_out, int action, i
                      .b = d_out,
                      .b_columns = offsets.b.data(),
                      .b_segments = member_outputs_.data(),
+                     .active = active_.data(),
+                     .active_columns = offsets.active.data(),
                      .segments = spec_.members,
                      .length = spec_.outputs,
                      .c = d_hidden + begin,
                      .c_columns = offsets.a.data()};
   if (!spec_.separate_hidden) return DotGemm(problem);
   problem.segments = 1;
-  for (int k = 0; k < spec_.members; ++k, ++problem.a_segments, ++problem.b_segments) {
+  for (int k = 0; k < spec_.members; ++k) {
     DotGemm(problem);
+    ++problem.a_segments;
+    ++problem.b_segments;
+    ++problem.active;
     problem.c += hidden_step_;
   }
 }

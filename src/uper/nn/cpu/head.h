@@ -72,10 +72,11 @@ class Head {
   float BackwardSharedBias(const float* d_out, int batch) const;
 
  private:
-  // Scratch of one thread: offsets of samples, in the hidden layer and in the outputs.
+  // Scratch of one thread: offsets of samples, in the hidden layer, in the outputs, in active_.
   struct Offsets {
     std::vector<std::ptrdiff_t> a;
     std::vector<std::ptrdiff_t> b;
+    std::vector<std::ptrdiff_t> active;
     FloatBuffer tile;  // [hidden unit of a tile, output]: of a gradient
     // Of StepOuter(): the factors of the learners' outer products.
     std::vector<const float*> rows_of;

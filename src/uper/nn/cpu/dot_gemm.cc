@@ -1,0 +1,187 @@
+#include "uper/nn/cpu/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "uper/nn/cpu/dot_gemm.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "uper/nn/cpu/dot_gemm.h"
+#include "uper/nn/cpu/simd_inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace uper {
+namespace HWY_NAMESPACE {
+
+// Columns and groups of 16 terms of B that stay in registers while the rows of A go by.
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86  // 32 registers
+inline constexpr int kHeldColumns = 5;
+inline constexpr int kHeldGroups = 4;
+#else
+inline constexpr int kHeldColumns = 2;
+inline constexpr int kHeldGroups = 2;
+#endif
+
+// The block of C whose partial sums are kept at a time, in the nearest cache.
+inline constexpr int kDotRows = 32;
+inline constexpr int kDotColumns = 8;
+struct DotSums {
+  HWY_ALIGN float at[kDotRows][kDotColumns][kPartialSums];
+};
+
+// Some terms of one segment: all rows of the block against a few columns.
+struct DotPass {
+  const float* a;  // of the block's first row
+  std::ptrdiff_t a_row_stride;
+  std::ptrdiff_t next;  // from here to what is read after this pass
+  int rows;
+  const float* b[kHeldColumns];
+  float* sums[kHeldColumns];  // of the block's first row
+  int lanes;                  // of the last group of terms
+};
+
+// N columns, G groups of terms.
+template <int N, int G>
+void AddDots(const DotPass& pass) {
+  MaskVec masks[kPartialVectors];
+  for (int v = 0; v < kPartialVectors; ++v) {
+    masks[v] = FirstLanes(std::clamp(pass.lanes - v * kLanes, 0, kLanes));
+  }
+  const auto load = [&](const float* from, int g, int v) HWY_ATTR {
+    from += g * kPartialSums + v * kLanes;
+    return g + 1 < G ? LoadVec(from) : LoadMasked(masks[v], from);
+  };
+  Vec b[N][G][kPartialVectors];
+  float* sums[N];
+#pragma GCC unroll 8
+  for (int n = 0; n < N; ++n) {
+    sums[n] = pass.sums[n];
+#pragma GCC unroll 4
+    for (int g = 0; g < G; ++g) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kPartialVectors; ++v) b[n][g][v] = load(pass.b[n], g, v);
+    }
+  }
+  const float* a = pass.a;
+  std::ptrdiff_t at = 0;  // of the row's sums
+  for (int row = pass.rows; row > 0; --row) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kPartialVectors; ++v) {
+      Vec sum[N];
+#pragma GCC unroll 8
+      for (int n = 0; n < N; ++n) sum[n] = LoadVec(sums[n] + at + v * kLanes);
+#pragma GCC unroll 4
+      for (int g = 0; g < G; ++g) {
+        const Vec x = load(a, g, v);
+        __builtin_prefetch(a + pass.next + g * kPartialSums + v * kLanes, 0, 2);
+#pragma GCC unroll 8
+        for (int n = 0; n < N; ++n) sum[n] = Fused(x, b[n][g][v], sum[n]);
+      }
+#pragma GCC unroll 8
+      for (int n = 0; n < N; ++n) StoreVec(sum[n], sums[n] + at + v * kLanes);
+    }
+    a += pass.a_row_stride;
+    at += kDotColumns * kPartialSums;
+  }
+}
+
+using AddDotsFunction = void (*)(const DotPass&);
+
+template <int... I>  // G - 1 + (N - 1) * kHeldGroups
+constexpr auto AddDotsTable(std::integer_sequence<int, I...>) {
+  return std::array<AddDotsFunction, sizeof...(I)>{
+      &AddDots<I / kHeldGroups + 1, I % kHeldGroups + 1>...};
+}
+
+inline constexpr auto kAddDots =
+    AddDotsTable(std::make_integer_sequence<int, kHeldColumns * kHeldGroups>());
+
+// One segment for the columns in `active`, places in the block; pieces of nearly equal size.
+void AddDotSegment(const DotProblem& p, int row, int rows, int column, int segment, const int* active,
+                int count, DotSums& sums) {
+  const float* a = p.a + row * p.a_row_stride + p.a_segments[segment];
+  DotPass pass{.a = a, .a_row_stride = p.a_row_stride, .rows = rows};
+  const bool last = segment + 1 == p.segments;
+  pass.next = last ? rows * p.a_row_stride - p.a_segments[segment] + p.a_segments[0]
+                   : p.a_segments[segment + 1] - p.a_segments[segment];
+  int groups = (p.length + kPartialSums - 1) / kPartialSums;
+  int first = 0;  // term
+  for (int pieces = (groups + kHeldGroups - 1) / kHeldGroups; pieces > 0; --pieces) {
+    const int depth = (groups + pieces - 1) / pieces;
+    pass.a = a + first;
+    pass.lanes = std::min(kPartialSums, p.length - first - (depth - 1) * kPartialSums);
+    int done = 0;
+    for (int parts = (count + kHeldColumns - 1) / kHeldColumns; parts > 0; --parts) {
+      const int width = (count - done + parts - 1) / parts;
+      for (int n = 0; n < width; ++n) {
+        const int place = active[done + n];
+        pass.b[n] = p.b + p.b_columns[column + place] + p.b_segments[segment] + first;
+        pass.sums[n] = sums.at[0][place];
+      }
+      kAddDots[(width - 1) * kHeldGroups + depth - 1](pass);
+      done += width;
+    }
+    groups -= depth;
+    first += depth * kPartialSums;
+  }
+}
+
+// Four rows of one column.
+HWY_INLINE void FinishFour(const float* sums, float* c) {
+  constexpr int kRow = kDotColumns * kPartialSums;
+#if HWY_TARGET != HWY_SCALAR
+  const auto four = [&](int row) HWY_ATTR { return FoldPartials(sums + row * kRow); };
+  FourVec t0 = four(0), t1 = four(1), t2 = four(2), t3 = four(3);
+  TransposeFour(t0, t1, t2, t3);
+  hn::StoreU(hn::Add(hn::Add(t0, t2), hn::Add(t1, t3)), FourTag(), c);
+#else
+  for (int row = 0; row < 4; ++row) c[row] = SumOfPartials(sums + row * kRow);
+#endif
+}
+
+void DotBlock(const DotProblem& p, int row, int rows, int column, int columns) {
+  DotSums sums;
+  for (int r = 0; r < rows; ++r) std::fill_n(sums.at[r][0], columns * kPartialSums, 0.0F);
+  for (int segment = 0; segment < p.segments; ++segment) {
+    int active[kDotColumns];
+    int count = 0;
+    for (int n = 0; n < columns; ++n) {
+      if (p.active[p.active_columns[column + n] + segment] != 0) active[count++] = n;
+    }
+    AddDotSegment(p, row, rows, column, segment, active, count, sums);
+  }
+  for (int n = 0; n < columns; ++n) {
+    float* c = p.c + p.c_columns[column + n] + row;
+    int r = 0;
+    for (; r + 4 <= rows; r += 4) FinishFour(sums.at[r][n], c + r);
+    for (; r < rows; ++r) c[r] = SumOfPartials(sums.at[r][n]);
+  }
+}
+
+void DotGemmImpl(const DotProblem& p) {
+  int column = 0;
+  for (int blocks = (p.columns + kDotColumns - 1) / kDotColumns; blocks > 0; --blocks) {
+    const int columns = (p.columns - column + blocks - 1) / blocks;
+    for (int row = 0; row < p.rows; row += kDotRows) {
+      DotBlock(p, row, std::min(kDotRows, p.rows - row), column, columns);
+    }
+    column += columns;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace uper
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace uper {
+
+HWY_EXPORT(DotGemmImpl);
+
+void DotGemm(const DotProblem& problem) { HWY_DYNAMIC_DISPATCH(DotGemmImpl)(problem); }
+
+}  // namespace uper
+#endif  // HWY_ONCE
