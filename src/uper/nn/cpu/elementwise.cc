@@ -140,6 +140,11 @@ void TransposeImpl(const float* from, int rows, int columns, std::ptrdiff_t from
     for (; c + 4 <= columns; c += 4) {
       float* column = to + c * to_stride;
       for (int r = r0; r < fours; r += 4) {
+        if (c % kBlock == 0) {  // the block below, which the hardware does not foresee
+          for (int i = 0; i < 4; ++i) {
+            __builtin_prefetch(from + (r + kBlock + i) * from_stride + c);
+          }
+        }
         TransposeBlock(from + r * from_stride + c, from_stride, column + r, to_stride);
       }
       for (int r = fours; r < r1; ++r) {
