@@ -16,7 +16,7 @@ constexpr int kUnits = 128;
 constexpr int kSamples = 16;
 constexpr int kInputs = 128;     // inputs of a dense layer in one task of its input's gradient
 constexpr int kWeightRows = 64;  // and of its weights' gradient
-constexpr std::size_t kStepPiece = 1 << 14;  // parameters in one task of the optimiser's step
+constexpr std::size_t kStepPiece = 1 << 12;  // parameters in one task of the optimiser's step
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 

@@ -239,7 +239,7 @@ double SumOfSquaresImpl(const float* values, size_t count) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
       const auto x = hn::PromoteTo(wide, hn::LoadU(narrow, values + i + v * kWide));
-      sums[v] = hn::Add(sums[v], hn::Mul(x, x));
+      sums[v] = hn::MulAdd(x, x, sums[v]);  // a float's square is exact in double
     }
   }
   HWY_ALIGN double partial[kPartialSums];
