@@ -148,18 +148,32 @@ std::span<const float> CpuNetwork::hidden(int slot) const {
 
 void CpuNetwork::HeadTaken(int slot, std::span<const float> parameters,
                            std::span<const int> actions, std::span<float> out) {
-  CheckSizes(slot, parameters, out.size(), spec_.member_outputs());
-  const ScopedFlushDenormals flush;
-  head_.Select(parameters.data() + head_offsets_.w, parameters.data() + head_offsets_.b,
-               hidden(slot).data(), actions, 1, batch(slot), out.data());
+  const HeadPass pass{slot, parameters, actions, /*actions_per_sample=*/1, out};
+  HeadOutputs({&pass, 1});
 }
 
 void CpuNetwork::HeadPerMember(int slot, std::span<const float> parameters,
                                std::span<const int> actions, std::span<float> out) {
-  CheckSizes(slot, parameters, out.size(), spec_.member_outputs());
+  const HeadPass pass{slot, parameters, actions, spec_.members, out};
+  HeadOutputs({&pass, 1});
+}
+
+void CpuNetwork::HeadOutputs(std::span<const HeadPass> passes) {
+  UPER_CHECK(!passes.empty() && passes.size() <= Head::kMaxSelections, "one or two passes");
   const ScopedFlushDenormals flush;
-  head_.Select(parameters.data() + head_offsets_.w, parameters.data() + head_offsets_.b,
-               hidden(slot).data(), actions, spec_.members, batch(slot), out.data());
+  Head::Selection selections[Head::kMaxSelections];
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    const HeadPass& pass = passes[i];
+    CheckSizes(pass.slot, pass.parameters, pass.out.size(), spec_.member_outputs());
+    UPER_CHECK(batch(pass.slot) == batch(passes[0].slot), "passes of different batches");
+    selections[i] = {.w = pass.parameters.data() + head_offsets_.w,
+                     .bias = pass.parameters.data() + head_offsets_.b,
+                     .hidden = hidden(pass.slot).data(),
+                     .actions = pass.actions,
+                     .actions_per_sample = pass.actions_per_sample,
+                     .out = pass.out.data()};
+  }
+  head_.Select({selections, passes.size()}, batch(passes[0].slot));
 }
 
 void CpuNetwork::HeadAll(int slot, std::span<const float> parameters, std::span<float> out) {

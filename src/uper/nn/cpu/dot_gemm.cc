@@ -129,20 +129,8 @@ void AddDotSegment(const DotProblem& p, int row, int rows, int column, int segme
   }
 }
 
-// Four rows of one column.
-HWY_INLINE void FinishFour(const float* sums, float* c) {
-  constexpr int kRow = kDotColumns * kPartialSums;
-#if HWY_TARGET != HWY_SCALAR
-  const auto four = [&](int row) HWY_ATTR { return FoldPartials(sums + row * kRow); };
-  FourVec t0 = four(0), t1 = four(1), t2 = four(2), t3 = four(3);
-  TransposeFour(t0, t1, t2, t3);
-  hn::StoreU(hn::Add(hn::Add(t0, t2), hn::Add(t1, t3)), FourTag(), c);
-#else
-  for (int row = 0; row < 4; ++row) c[row] = SumOfPartials(sums + row * kRow);
-#endif
-}
-
 void DotBlock(const DotProblem& p, int row, int rows, int column, int columns) {
+  constexpr std::ptrdiff_t kRow = kDotColumns * kPartialSums;
   DotSums sums;
   for (int r = 0; r < rows; ++r) std::fill_n(sums.at[r][0], columns * kPartialSums, 0.0F);
   for (int segment = 0; segment < p.segments; ++segment) {
@@ -156,7 +144,7 @@ void DotBlock(const DotProblem& p, int row, int rows, int column, int columns) {
   for (int n = 0; n < columns; ++n) {
     float* c = p.c + p.c_columns[column + n] + row;
     int r = 0;
-    for (; r + 4 <= rows; r += 4) FinishFour(sums.at[r][n], c + r);
+    for (; r + 4 <= rows; r += 4) SumsOfFour(sums.at[r][n], kRow, c + r);
     for (; r < rows; ++r) c[r] = SumOfPartials(sums.at[r][n]);
   }
 }

@@ -93,6 +93,14 @@ void ColumnSumsImpl(const float* x, int rows, int columns, bool add, float* sums
   }
 }
 
+void ColumnSumsOfEachImpl(const float* x, int matrices, int rows, int columns, float* sums) {
+  for (int i = 0; i < matrices; ++i) {
+    ColumnSumsImpl(x, rows, columns, /*add=*/false, sums);
+    x += std::ptrdiff_t{1} * rows * columns;
+    sums += columns;
+  }
+}
+
 void RowMeansImpl(const float* from, int rows, int length, float* to, std::ptrdiff_t to_stride) {
   const float count = static_cast<float>(length);
   for (int r = 0; r < rows; ++r, from += length) {
@@ -157,14 +165,16 @@ void TransposeImpl(const float* from, int rows, int columns, std::ptrdiff_t from
   }
 }
 
-// NaN is not zero.
-bool AllZeroImpl(const float* values, size_t count) {
-  size_t i = 0;
+HWY_INLINE bool AllZero(const float* values, int count) {
+  int i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     if (!hn::AllTrue(Tag(), hn::Eq(LoadVec(values + i), Zero()))) return false;
   }
-  const Vec rest = LoadMasked(FirstLanes(static_cast<int>(count - i)), values + i);
-  return hn::AllTrue(Tag(), hn::Eq(rest, Zero()));
+  return hn::AllTrue(Tag(), hn::Eq(LoadMasked(FirstLanes(count - i), values + i), Zero()));
+}
+
+void FindNonzeroRowsImpl(const float* x, int rows, int columns, char* nonzero) {
+  for (int r = 0; r < rows; ++r, x += columns) nonzero[r] = !AllZero(x, columns);
 }
 
 double DotProductImpl(const float* x, const float* y, int count) {
@@ -195,9 +205,10 @@ namespace uper {
 HWY_EXPORT(ConvertObservationImpl);
 HWY_EXPORT(MaskByActivationImpl);
 HWY_EXPORT(ColumnSumsImpl);
+HWY_EXPORT(ColumnSumsOfEachImpl);
 HWY_EXPORT(RowMeansImpl);
 HWY_EXPORT(TransposeImpl);
-HWY_EXPORT(AllZeroImpl);
+HWY_EXPORT(FindNonzeroRowsImpl);
 HWY_EXPORT(DotProductImpl);
 
 void ConvertObservation(const InputSpec& input, const std::byte* from, float* to) {
@@ -212,6 +223,10 @@ void ColumnSums(const float* x, int rows, int columns, bool add, float* sums) {
   HWY_DYNAMIC_DISPATCH(ColumnSumsImpl)(x, rows, columns, add, sums);
 }
 
+void ColumnSumsOfEach(const float* x, int matrices, int rows, int columns, float* sums) {
+  HWY_DYNAMIC_DISPATCH(ColumnSumsOfEachImpl)(x, matrices, rows, columns, sums);
+}
+
 void RowMeans(const float* from, int rows, int length, float* to, std::ptrdiff_t to_stride) {
   HWY_DYNAMIC_DISPATCH(RowMeansImpl)(from, rows, length, to, to_stride);
 }
@@ -221,8 +236,8 @@ void Transpose(const float* from, int rows, int columns, std::ptrdiff_t from_str
   HWY_DYNAMIC_DISPATCH(TransposeImpl)(from, rows, columns, from_stride, to, to_stride);
 }
 
-bool AllZero(std::span<const float> values) {
-  return HWY_DYNAMIC_DISPATCH(AllZeroImpl)(values.data(), values.size());
+void FindNonzeroRows(const float* x, int rows, int columns, char* nonzero) {
+  HWY_DYNAMIC_DISPATCH(FindNonzeroRowsImpl)(x, rows, columns, nonzero);
 }
 
 double DotProduct(std::span<const float> x, std::span<const float> y) {

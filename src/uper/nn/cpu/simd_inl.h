@@ -179,6 +179,18 @@ HWY_INLINE float SumOfPartials(const Vec (&sums)[kPartialVectors]) {
   return SumOfPartials(s);
 }
 
+// The same for four times 16 partial sums, `stride` floats apart.
+HWY_INLINE void SumsOfFour(const float* sums, std::ptrdiff_t stride, float* to) {
+#if HWY_TARGET != HWY_SCALAR
+  FourVec t0 = FoldPartials(sums), t1 = FoldPartials(sums + stride);
+  FourVec t2 = FoldPartials(sums + 2 * stride), t3 = FoldPartials(sums + 3 * stride);
+  TransposeFour(t0, t1, t2, t3);
+  hn::StoreU(hn::Add(hn::Add(t0, t2), hn::Add(t1, t3)), FourTag(), to);
+#else
+  for (int i = 0; i < 4; ++i) to[i] = SumOfPartials(sums + i * stride);
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace uper
 HWY_AFTER_NAMESPACE();
