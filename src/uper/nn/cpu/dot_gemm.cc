@@ -29,7 +29,13 @@ inline constexpr int kHeldGroups = 2;
 inline constexpr int kDotRows = 32;
 inline constexpr int kDotColumns = 8;
 struct DotSums {
-  HWY_ALIGN float at[kDotRows][kDotColumns][kPartialSums];
+  explicit DotSums(int rows, int columns) : row(columns * kPartialSums) {
+    std::fill_n(values, rows * row, 0.0F);
+  }
+  float* At(int r, int column) { return values + r * row + column * kPartialSums; }
+
+  const int row;  // from one row to the next
+  HWY_ALIGN float values[kDotRows * kDotColumns * kPartialSums];
 };
 
 // Some terms of one segment: all rows of the block against a few columns.
@@ -40,6 +46,7 @@ struct DotPass {
   int rows;
   const float* b[kHeldColumns];
   float* sums[kHeldColumns];  // of the block's first row
+  std::ptrdiff_t sums_row_stride;
   int lanes;                  // of the last group of terms
 };
 
@@ -84,7 +91,7 @@ void AddDots(const DotPass& pass) {
       for (int n = 0; n < N; ++n) StoreVec(sum[n], sums[n] + at + v * kLanes);
     }
     a += pass.a_row_stride;
-    at += kDotColumns * kPartialSums;
+    at += pass.sums_row_stride;
   }
 }
 
@@ -103,7 +110,7 @@ inline constexpr auto kAddDots =
 void AddDotSegment(const DotProblem& p, int row, int rows, int column, int segment, const int* active,
                 int count, DotSums& sums) {
   const float* a = p.a + row * p.a_row_stride + p.a_segments[segment];
-  DotPass pass{.a = a, .a_row_stride = p.a_row_stride, .rows = rows};
+  DotPass pass{.a_row_stride = p.a_row_stride, .rows = rows, .sums_row_stride = sums.row};
   const bool last = segment + 1 == p.segments;
   pass.next = last ? rows * p.a_row_stride - p.a_segments[segment] + p.a_segments[0]
                    : p.a_segments[segment + 1] - p.a_segments[segment];
@@ -119,7 +126,7 @@ void AddDotSegment(const DotProblem& p, int row, int rows, int column, int segme
       for (int n = 0; n < width; ++n) {
         const int place = active[done + n];
         pass.b[n] = p.b + p.b_columns[column + place] + p.b_segments[segment] + first;
-        pass.sums[n] = sums.at[0][place];
+        pass.sums[n] = sums.At(0, place);
       }
       kAddDots[(width - 1) * kHeldGroups + depth - 1](pass);
       done += width;
@@ -130,9 +137,7 @@ void AddDotSegment(const DotProblem& p, int row, int rows, int column, int segme
 }
 
 void DotBlock(const DotProblem& p, int row, int rows, int column, int columns) {
-  constexpr std::ptrdiff_t kRow = kDotColumns * kPartialSums;
-  DotSums sums;
-  for (int r = 0; r < rows; ++r) std::fill_n(sums.at[r][0], columns * kPartialSums, 0.0F);
+  DotSums sums(rows, columns);
   for (int segment = 0; segment < p.segments; ++segment) {
     int active[kDotColumns];
     int count = 0;
@@ -144,8 +149,8 @@ void DotBlock(const DotProblem& p, int row, int rows, int column, int columns) {
   for (int n = 0; n < columns; ++n) {
     float* c = p.c + p.c_columns[column + n] + row;
     int r = 0;
-    for (; r + 4 <= rows; r += 4) SumsOfFour(sums.at[r][n], kRow, c + r);
-    for (; r < rows; ++r) c[r] = SumOfPartials(sums.at[r][n]);
+    for (; r + 4 <= rows; r += 4) SumsOfFour(sums.At(r, n), sums.row, c + r);
+    for (; r < rows; ++r) c[r] = SumOfPartials(sums.At(r, n));
   }
 }
 
