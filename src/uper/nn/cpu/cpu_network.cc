@@ -343,11 +343,14 @@ void CpuNetwork::Step(int slot_index, std::span<const float> d_out, const Optimi
   const float* hidden = slots_[slot_index].activations.back().data();
   const int head_tasks = head_.weight_tasks();
   const int torso_tasks = static_cast<int>((torso + kStepPiece - 1) / kStepPiece);
+  // The head in the middle: half of it for each of two threads, as in the other passes.
+  const int head_begin = torso_tasks / 2;
+  const int head_end = head_begin + head_tasks;
   pool_.ParallelTasks(head_tasks + torso_tasks, [&](int task, int thread) {
-    if (task < head_tasks) {
-      head_.StepWeights(task, thread, hidden, d_out.data(), step, head);
+    if (task >= head_begin && task < head_end) {
+      head_.StepWeights(task - head_begin, thread, hidden, d_out.data(), step, head);
     } else {
-      const std::size_t begin = (task - head_tasks) * kStepPiece;
+      const std::size_t begin = (task < head_begin ? task : task - head_tasks) * kStepPiece;
       step.Apply(part(begin, std::min(kStepPiece, torso - begin)));
     }
   });

@@ -73,6 +73,9 @@ void AddDots(const DotPass& pass) {
     }
   }
   const float* a = pass.a;
+  const std::ptrdiff_t a_row_stride = pass.a_row_stride;
+  const std::ptrdiff_t sums_row_stride = pass.sums_row_stride;
+  const std::ptrdiff_t next = pass.next;
   std::ptrdiff_t at = 0;  // of the row's sums
   for (int row = pass.rows; row > 0; --row) {
 #pragma GCC unroll 4
@@ -82,16 +85,16 @@ void AddDots(const DotPass& pass) {
       for (int n = 0; n < N; ++n) sum[n] = LoadVec(sums[n] + at + v * kLanes);
 #pragma GCC unroll 4
       for (int g = 0; g < G; ++g) {
-        const Vec x = load(a, g, v);
-        __builtin_prefetch(a + pass.next + g * kPartialSums + v * kLanes, 0, 2);
+        const Vec x = Held(load(a, g, v));
+        __builtin_prefetch(a + next + g * kPartialSums + v * kLanes, 0, 2);
 #pragma GCC unroll 8
         for (int n = 0; n < N; ++n) sum[n] = Fused(x, b[n][g][v], sum[n]);
       }
 #pragma GCC unroll 8
       for (int n = 0; n < N; ++n) StoreVec(sum[n], sums[n] + at + v * kLanes);
     }
-    a += pass.a_row_stride;
-    at += pass.sums_row_stride;
+    a += a_row_stride;
+    at += sums_row_stride;
   }
 }
 

@@ -99,10 +99,10 @@ void Head::Select(std::span<const Selection> selections, int batch) {
     ExpandSharedBias(s.bias, i);
   }
   const double work = 1.0 * count * batch * hidden_ * spec_.member_outputs();
-  const int blocks = spec_.actions * members;
-  ForEachTask(pool_, count * blocks, work, [&](int task, int thread) {
-    const int selection = task / blocks;
-    const int block = task % blocks;
+  // Selections change fastest, so that a thread meets the actions of its share of other passes.
+  ForEachTask(pool_, count * spec_.actions * members, work, [&](int task, int thread) {
+    const int selection = task % count;
+    const int block = task / count;
     SelectBlock(selections[selection], selection, block / members, block % members,
                 offsets_[thread]);
   });

@@ -31,6 +31,17 @@ HWY_INLINE Vec Broadcast(float value) { return hn::Set(Tag(), value); }
 HWY_INLINE Vec LoadVec(const float* from) { return hn::LoadU(Tag(), from); }
 HWY_INLINE void StoreVec(Vec value, float* to) { hn::StoreU(value, Tag(), to); }
 
+// The value, loaded once: left alone, GCC reads memory again for each use, and a vector that spans
+// two cache lines costs two reads.
+HWY_INLINE Vec Held(Vec value) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  asm("" : "+v"(value.raw));
+#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  asm("" : "+x"(value.raw));
+#endif
+  return value;
+}
+
 // a * b + c, rounded once.
 HWY_INLINE Vec Fused(Vec a, Vec b, Vec c) {
 #if HWY_NATIVE_FMA
