@@ -47,7 +47,7 @@ struct DotPass {
   const float* b[kHeldColumns];
   float* sums[kHeldColumns];  // of the block's first row
   std::ptrdiff_t sums_row_stride;
-  int lanes;                  // of the last group of terms
+  int lanes;  // of the last group of terms
 };
 
 // N columns, G groups of terms.
@@ -110,8 +110,8 @@ inline constexpr auto kAddDots =
     AddDotsTable(std::make_integer_sequence<int, kHeldColumns * kHeldGroups>());
 
 // One segment for the columns in `active`, places in the block; pieces of nearly equal size.
-void AddDotSegment(const DotProblem& p, int row, int rows, int column, int segment, const int* active,
-                int count, DotSums& sums) {
+void AddDotSegment(const DotProblem& p, int row, int rows, int column, int segment,
+                   const int* active, int count, DotSums& sums) {
   const float* a = p.a + row * p.a_row_stride + p.a_segments[segment];
   DotPass pass{.a_row_stride = p.a_row_stride, .rows = rows, .sums_row_stride = sums.row};
   const bool last = segment + 1 == p.segments;

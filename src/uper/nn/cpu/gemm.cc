@@ -186,8 +186,10 @@ constexpr std::array<std::array<TileFunction, sizeof...(R)>, kMaxWidth + 1> Tile
 }
 
 // [width][rows].
-inline constexpr auto kWholeTiles = TileTable<false>(std::make_integer_sequence<int, kMaxRows + 1>());
-inline constexpr auto kMaskedTiles = TileTable<true>(std::make_integer_sequence<int, kMaxRows + 1>());
+inline constexpr auto kWholeTiles =
+    TileTable<false>(std::make_integer_sequence<int, kMaxRows + 1>());
+inline constexpr auto kMaskedTiles =
+    TileTable<true>(std::make_integer_sequence<int, kMaxRows + 1>());
 
 // All rows of a row block against one strip of columns, in row tiles of nearly equal height.
 void Strip(const GemmProblem& p, TilePlace place, int rows, int width) {

@@ -160,8 +160,8 @@ void Head::ComputeTables(const float* w, const float* bias, HeadTables& tables) 
   ForEachTask(pool_, actions * members, work, [&](int task, int) {
     const int action = task / members;
     const int member = task % members;
-    const std::ptrdiff_t first = spec_.separate_hidden ? Wide(member) * hidden_ * actions
-                                                       : Wide(member) * actions;
+    const std::ptrdiff_t first =
+        spec_.separate_hidden ? Wide(member) * hidden_ * actions : Wide(member) * actions;
     RowMeans(w + Block(action, member), hidden_, spec_.outputs,
              tables.member_weights.data() + first + action,
              spec_.separate_hidden ? actions : members * actions);

@@ -21,7 +21,7 @@ struct HeadTables {
   // Mean over outputs: [hidden unit, member, action], one matrix for all members; with separate
   // hidden units [member, hidden unit, action].
   FloatBuffer member_weights;
-  FloatBuffer member_bias;     // [member, action]
+  FloatBuffer member_bias;  // [member, action]
   FloatBuffer
       mean_weights;       // [hidden unit (of all members, if separate), action], over members too
   FloatBuffer mean_bias;  // [action]
@@ -129,10 +129,10 @@ class Head {
   std::vector<std::ptrdiff_t> member_outputs_;  // [member]: in a sample's outputs
 
   std::vector<ActionGroups> groups_;  // [selection]; the first also for the backward pass
-  std::vector<int> taken_;          // [sample], of BeginBackward()
-  std::vector<Offsets> offsets_;    // [thread]
-  std::vector<char> active_;        // [sample, member]: d_out is not all zero
-  std::vector<float> shared_bias_;  // [selection, output]: the shared number, repeated
+  std::vector<int> taken_;            // [sample], of BeginBackward()
+  std::vector<Offsets> offsets_;      // [thread]
+  std::vector<char> active_;          // [sample, member]: d_out is not all zero
+  std::vector<float> shared_bias_;    // [selection, output]: the shared number, repeated
 };
 
 }  // namespace uper
