@@ -17,8 +17,12 @@ namespace uper {
 namespace HWY_NAMESPACE {
 
 // Terms of the sum that are taken together: their places fit the bits of one word, and their rows
-// of B the nearest cache.
+// of B the nearest cache. Rows that lie far apart share few of its sets, so there half as many.
 inline constexpr int kTerms = 64;
+inline constexpr std::ptrdiff_t kNearRows = 128;
+HWY_INLINE int TermsTogether(std::ptrdiff_t b_step) {
+  return b_step <= kNearRows ? kTerms : kTerms / 2;
+}
 inline constexpr int kRows = 16;  // rows whose zeros are looked for together
 
 // NaN is not zero.
@@ -27,19 +31,16 @@ HWY_INLINE MaskVec NotZero(Vec x) { return hn::Not(hn::Eq(x, Zero())); }
 // Where A(row, first + i) != 0: bit i of the result, i < count. Along memory.
 HWY_INLINE std::uint64_t PlacesAlongRow(const float* a, int count) {
   std::uint64_t places = 0;
+  int i = 0;
 #if HWY_TARGET != HWY_SCALAR && HWY_MAX_BYTES >= 32
-  if (count == kTerms) {
-#pragma GCC unroll 4
-    for (int i = 0; i < kTerms; i += kLanes) {
-      std::uint8_t bits[8] = {};
-      hn::StoreMaskBits(Tag(), NotZero(LoadVec(a + i)), bits);
-      const std::uint64_t low = static_cast<std::uint64_t>(bits[0] | bits[1] << 8);
-      places |= low << i;
-    }
-    return places;
+  for (; i + kLanes <= count; i += kLanes) {
+    std::uint8_t bits[8] = {};
+    hn::StoreMaskBits(Tag(), NotZero(LoadVec(a + i)), bits);
+    const std::uint64_t low = static_cast<std::uint64_t>(bits[0] | bits[1] << 8);
+    places |= low << i;
   }
 #endif
-  for (int i = 0; i < count; ++i) places |= static_cast<std::uint64_t>(a[i] != 0) << i;
+  for (; i < count; ++i) places |= static_cast<std::uint64_t>(a[i] != 0) << i;
   return places;
 }
 
@@ -104,9 +105,10 @@ HWY_INLINE void AddTerms(const SparseProblem& p, int row, int column, int lanes,
 // W vectors of columns, all rows.
 template <int W, bool kMasked>
 void Columns(const SparseProblem& p, int column, int lanes) {
-  for (int first = 0; first == 0 || first < p.length; first += kTerms) {
-    const int count = std::min(kTerms, p.length - first);
-    const bool last = first + kTerms >= p.length;
+  const int terms = TermsTogether(p.b_step);
+  for (int first = 0; first == 0 || first < p.length; first += terms) {
+    const int count = std::min(terms, p.length - first);
+    const bool last = first + terms >= p.length;
     for (int row = 0; row < p.rows; row += kRows) {
       const int rows = std::min(kRows, p.rows - row);
       HWY_ALIGN std::uint64_t places[kRows];
