@@ -140,16 +140,12 @@ HWY_INLINE void TransposeBlock(const float* from, std::ptrdiff_t from_stride, fl
 
 void TransposeImpl(const float* from, int rows, int columns, std::ptrdiff_t from_stride, float* to,
                    std::ptrdiff_t to_stride) {
-  constexpr int kBlock = 16;  // rows and columns: a cache line of each
+  constexpr int kBlock = 16;  // rows: a cache line of `to`
   for (int r0 = 0; r0 < rows; r0 += kBlock) {
     const int r1 = std::min(rows, r0 + kBlock);
     const int fours = r0 + (r1 - r0) / 4 * 4;
     int c = 0;
     for (; c + 4 <= columns; c += 4) {
-      if (c % kBlock == 0) {  // the block below, which the hardware does not foresee
-        const float* below = from + (r0 + kBlock) * from_stride + c;
-        for (int i = 0; i < kBlock; ++i) __builtin_prefetch(below + i * from_stride);
-      }
       float* column = to + c * to_stride;
       for (int r = r0; r < fours; r += 4) {
         TransposeBlock(from + r * from_stride + c, from_stride, column + r, to_stride);
