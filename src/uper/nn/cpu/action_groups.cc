@@ -1,6 +1,7 @@
 #include "uper/nn/cpu/action_groups.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "uper/base/check.h"
@@ -22,14 +23,12 @@ void ActionGroups::Build(std::span<const int> chosen, int batch, int lists) {
   for (int list = 0; list < lists; ++list) {
     int* begins = &begins_[list * (actions_ + 1)];
     int* samples = &samples_[std::size_t{1} * list * max_batch_];
-    int next = 0;
-    for (int action = 0; action < actions_; ++action) {
-      begins[action] = next;
-      for (int b = 0; b < batch; ++b) {
-        if (chosen[b * lists + list] == action) samples[next++] = b;
-      }
-    }
-    begins[actions_] = next;
+    // Numbers of samples, then where each group ends, then (from the last sample on) where it
+    // begins.
+    std::fill_n(begins, actions_ + 1, 0);
+    for (int b = 0; b < batch; ++b) ++begins[chosen[b * lists + list]];
+    std::partial_sum(begins, begins + actions_ + 1, begins);
+    for (int b = batch - 1; b >= 0; --b) samples[--begins[chosen[b * lists + list]]] = b;
   }
 }
 

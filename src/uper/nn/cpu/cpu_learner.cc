@@ -66,8 +66,10 @@ LearnerOutput CpuLearner::Update(const LearnerBatch& batch) {
   Forward(batch);
   ChooseTargetActions();
   EndOf(StepPart::kTargetActions);
-  network_.HeadPerMember(kTarget, target_.span(), target_actions_, target_outputs_);
-  network_.HeadTaken(kOnline, online_.span(), taken_actions_, online_outputs_);
+  const CpuNetwork::HeadPass heads[] = {
+      {kTarget, target_.span(), target_actions_, spec_.network.members, target_outputs_},
+      {kOnline, online_.span(), taken_actions_, 1, online_outputs_}};
+  network_.HeadOutputs(heads);
   EndOf(StepPart::kHead);
   ComputeSamples(batch);
   EndOf(StepPart::kSamples);

@@ -14,9 +14,9 @@ namespace {
 // A dense layer's output in one task: enough samples to share what is read of the weights.
 constexpr int kUnits = 128;
 constexpr int kSamples = 16;
-constexpr int kInputRows = 64;   // inputs of a dense layer in one task of its input's gradient
+constexpr int kInputs = 128;     // inputs of a dense layer in one task of its input's gradient
 constexpr int kWeightRows = 64;  // and of its weights' gradient
-constexpr std::size_t kStepPiece = 1 << 14;  // parameters in one task of the optimiser's step
+constexpr std::size_t kStepPiece = 1 << 12;  // parameters in one task of the optimiser's step
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
@@ -67,9 +67,6 @@ void CpuNetwork::AllocateScratch(const Options& options, int threads) {
   }
   d_activations_.emplace_back();
   for (int i = 1; i <= layers(); ++i) d_activations_.emplace_back(batch * sizes_[i]);
-  int units = 0;
-  for (const Dense& layer : dense_) units = std::max(units, layer.units());
-  d_transposed_ = FloatBuffer(std::size_t{1} * units * PaddedBatch(options.max_batch));
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
     transposed_weights_.emplace_back(i == 0 ? 0 : convolutions_[i].weights());
   }
@@ -77,7 +74,7 @@ void CpuNetwork::AllocateScratch(const Options& options, int threads) {
   for (int layer = 0; layer < layers(); ++layer) tasks += WeightTasks(layer);
   squares_.resize(tasks);
   for (int i = 0; i < threads; ++i) {
-    thread_scratch_.emplace_back(std::size_t{kInputRows} * PaddedBatch(options.max_batch));
+    thread_scratch_.emplace_back(std::size_t{kInputs} * Dense::kUnitsTogether);
   }
 }
 
@@ -151,18 +148,32 @@ std::span<const float> CpuNetwork::hidden(int slot) const {
 
 void CpuNetwork::HeadTaken(int slot, std::span<const float> parameters,
                            std::span<const int> actions, std::span<float> out) {
-  CheckSizes(slot, parameters, out.size(), spec_.member_outputs());
-  const ScopedFlushDenormals flush;
-  head_.Select(parameters.data() + head_offsets_.w, parameters.data() + head_offsets_.b,
-               hidden(slot).data(), actions, 1, batch(slot), out.data());
+  const HeadPass pass{slot, parameters, actions, /*actions_per_sample=*/1, out};
+  HeadOutputs({&pass, 1});
 }
 
 void CpuNetwork::HeadPerMember(int slot, std::span<const float> parameters,
                                std::span<const int> actions, std::span<float> out) {
-  CheckSizes(slot, parameters, out.size(), spec_.member_outputs());
+  const HeadPass pass{slot, parameters, actions, spec_.members, out};
+  HeadOutputs({&pass, 1});
+}
+
+void CpuNetwork::HeadOutputs(std::span<const HeadPass> passes) {
+  UPER_CHECK(!passes.empty() && passes.size() <= Head::kMaxSelections, "one or two passes");
   const ScopedFlushDenormals flush;
-  head_.Select(parameters.data() + head_offsets_.w, parameters.data() + head_offsets_.b,
-               hidden(slot).data(), actions, spec_.members, batch(slot), out.data());
+  Head::Selection selections[Head::kMaxSelections];
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    const HeadPass& pass = passes[i];
+    CheckSizes(pass.slot, pass.parameters, pass.out.size(), spec_.member_outputs());
+    UPER_CHECK(batch(pass.slot) == batch(passes[0].slot), "passes of different batches");
+    selections[i] = {.w = pass.parameters.data() + head_offsets_.w,
+                     .bias = pass.parameters.data() + head_offsets_.b,
+                     .hidden = hidden(pass.slot).data(),
+                     .actions = pass.actions,
+                     .actions_per_sample = pass.actions_per_sample,
+                     .out = pass.out.data()};
+  }
+  head_.Select({selections, passes.size()}, batch(passes[0].slot));
 }
 
 void CpuNetwork::HeadAll(int slot, std::span<const float> parameters, std::span<float> out) {
@@ -226,16 +237,12 @@ double CpuNetwork::Backward(int slot_index, std::span<const float> parameters,
 void CpuNetwork::BackwardDenseInput(int index, const float* parameters, const Slot& slot) {
   const int layer = static_cast<int>(convolutions_.size()) + index;
   const Dense& dense = dense_[index];
-  const int lanes = PaddedBatch(slot.batch);
-  std::fill_n(d_transposed_.data(), std::size_t{1} * dense.units() * lanes, 0.0F);
-  Transpose(d_activations_[layer + 1].data(), slot.batch, dense.units(), dense.units(),
-            d_transposed_.data(), lanes);
   float* dx = d_activations_[layer].data();
-  pool_.ParallelTasks(Pieces(dense.inputs(), kInputRows), [&](int task, int thread) {
-    const int begin = task * kInputRows;
-    const int end = std::min(begin + kInputRows, dense.inputs());
-    dense.BackwardInput(d_transposed_.data(), parameters + offsets_[layer].w, slot.batch, begin,
-                        end, thread_scratch_[thread].data(), dx);
+  pool_.ParallelTasks(Pieces(dense.inputs(), kInputs), [&](int task, int thread) {
+    const int begin = task * kInputs;
+    const int end = std::min(begin + kInputs, dense.inputs());
+    dense.BackwardInput(d_activations_[layer + 1].data(), parameters + offsets_[layer].w,
+                        slot.batch, begin, end, thread_scratch_[thread].data(), dx);
     for (int b = 0; b < slot.batch; ++b) {
       const std::size_t at = std::size_t{1} * b * dense.inputs() + begin;
       const std::size_t count = end - begin;
@@ -336,11 +343,14 @@ void CpuNetwork::Step(int slot_index, std::span<const float> d_out, const Optimi
   const float* hidden = slots_[slot_index].activations.back().data();
   const int head_tasks = head_.weight_tasks();
   const int torso_tasks = static_cast<int>((torso + kStepPiece - 1) / kStepPiece);
+  // The head in the middle: half of it for each of two threads, as in the other passes.
+  const int head_begin = torso_tasks / 2;
+  const int head_end = head_begin + head_tasks;
   pool_.ParallelTasks(head_tasks + torso_tasks, [&](int task, int thread) {
-    if (task < head_tasks) {
-      head_.StepWeights(task, thread, hidden, d_out.data(), step, head);
+    if (task >= head_begin && task < head_end) {
+      head_.StepWeights(task - head_begin, thread, hidden, d_out.data(), step, head);
     } else {
-      const std::size_t begin = (task - head_tasks) * kStepPiece;
+      const std::size_t begin = (task < head_begin ? task : task - head_tasks) * kStepPiece;
       step.Apply(part(begin, std::min(kStepPiece, torso - begin)));
     }
   });

@@ -61,6 +61,15 @@ class CpuNetwork {
   // out [batch, member, output] of one action a (sample, member); actions [batch, member].
   void HeadPerMember(int slot, std::span<const float> parameters, std::span<const int> actions,
                      std::span<float> out);
+  // One or two of these, of the same batch, as one piece of work for the threads.
+  struct HeadPass {
+    int slot;
+    std::span<const float> parameters;
+    std::span<const int> actions;
+    int actions_per_sample;  // 1 or the members
+    std::span<float> out;
+  };
+  void HeadOutputs(std::span<const HeadPass> passes);
   // out [batch, action, member, output].
   void HeadAll(int slot, std::span<const float> parameters, std::span<float> out);
 
@@ -134,7 +143,6 @@ class CpuNetwork {
   Head head_;
   std::vector<Slot> slots_;
   std::vector<FloatBuffer> d_activations_;       // [layer + 1]; empty for the observation
-  FloatBuffer d_transposed_;                     // [unit, PaddedBatch] of the dense layer at hand
   std::vector<FloatBuffer> transposed_weights_;  // [convolution]; empty for the first
   std::vector<FloatBuffer> thread_scratch_;      // [thread]
   std::vector<double> squares_;                  // [task of BackwardAllWeights()]

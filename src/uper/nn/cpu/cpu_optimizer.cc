@@ -78,6 +78,76 @@ struct MadeGradient {
   int column = 0;
 };
 
+// The same for N terms, whose factors of a row stay in registers.
+template <int N>
+struct HeldGradient {
+  explicit HeldGradient(const OuterProducts& products) : p(products) { LoadRow(); }
+
+  HWY_INLINE Vec Next() {
+    const int left = p.columns - column;  // in this row
+    if (left < kLanes) return AcrossRows(left);
+    const Vec g = InRow();
+    column += kLanes;
+    if (left == kLanes) {
+      column = 0;
+      if (++row < p.rows) LoadRow();
+    }
+    return g;
+  }
+  HWY_INLINE Vec Last(int lanes) const { return hn::IfThenElseZero(FirstLanes(lanes), InRow()); }
+
+  HWY_INLINE void LoadRow() {
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) factors[i] = Broadcast(p.rows_of[i][row]);
+  }
+  HWY_INLINE Vec InRow() const {
+    Vec g = Zero();
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) g = Fused(factors[i], LoadVec(p.columns_of[i] + column), g);
+    return g;
+  }
+  HWY_INLINE Vec AcrossRows(int left) {
+    const MaskVec first = FirstLanes(left);
+    ++row;
+    Vec g = Zero();
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) {
+      const Vec next = Broadcast(p.rows_of[i][row]);
+      const Vec factor = hn::IfThenElse(first, factors[i], next);
+      g = Fused(factor, LoadVec(p.columns_of[i] + column), g);
+      factors[i] = next;
+    }
+    column += kLanes - p.columns;
+    return g;
+  }
+
+  const OuterProducts p;
+  int row = 0;
+  int column = 0;
+  Vec factors[N > 0 ? N : 1];
+};
+
+// Calls step(gradient) with the fastest form of the gradient: few terms are the rule.
+template <typename Step>
+HWY_INLINE void WithGradient(const OuterProducts& products, const Step& step) {
+  switch (products.rows_of.size()) {
+    case 0:
+      return step(HeldGradient<0>(products));
+    case 1:
+      return step(HeldGradient<1>(products));
+    case 2:
+      return step(HeldGradient<2>(products));
+    case 3:
+      return step(HeldGradient<3>(products));
+    case 4:
+      return step(HeldGradient<4>(products));
+    case 5:
+      return step(HeldGradient<5>(products));
+    default:
+      return step(MadeGradient(products));
+  }
+}
+
 // Calls update(StateVec&) on all vectors of the part, the last one with its spare lanes at 0.
 template <typename Gradient, typename Update>
 HWY_INLINE void ForEachVector(const OptimizerBuffers& part, Gradient gradient, float gradient_scale,
@@ -146,14 +216,14 @@ void AdamStored(const AdamConstants& c, const OptimizerBuffers& part) {
   Adam(c, part, StoredGradient(part.gradient.data()));
 }
 void AdamMade(const AdamConstants& c, const OptimizerBuffers& part, const OuterProducts& gradient) {
-  Adam(c, part, MadeGradient(gradient));
+  WithGradient(gradient, [&](const auto& made) HWY_ATTR { Adam(c, part, made); });
 }
 void RmsPropStored(const RmsPropConstants& c, const OptimizerBuffers& part) {
   RmsProp(c, part, StoredGradient(part.gradient.data()));
 }
 void RmsPropMade(const RmsPropConstants& c, const OptimizerBuffers& part,
                  const OuterProducts& gradient) {
-  RmsProp(c, part, MadeGradient(gradient));
+  WithGradient(gradient, [&](const auto& made) HWY_ATTR { RmsProp(c, part, made); });
 }
 
 // Sum of squares in 16 partial sums of doubles, added in ascending order.
@@ -169,7 +239,7 @@ double SumOfSquaresImpl(const float* values, size_t count) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
       const auto x = hn::PromoteTo(wide, hn::LoadU(narrow, values + i + v * kWide));
-      sums[v] = hn::Add(sums[v], hn::Mul(x, x));
+      sums[v] = hn::MulAdd(x, x, sums[v]);  // a float's square is exact in double
     }
   }
   HWY_ALIGN double partial[kPartialSums];

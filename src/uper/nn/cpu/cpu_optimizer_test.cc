@@ -119,6 +119,48 @@ TEST(OptimizerStepTest, SameBitsForAnyPiecesAndInstructionSet) {
   }
 }
 
+// The step with a gradient that is made on the way, against the same step with the gradient stored.
+void ExpectMadeAsStored(const OptimizerStep& step, int rows, int columns, int terms) {
+  const int stride = columns + OuterProducts::kLeastColumns;
+  const auto row_factors = RandomFloats(terms * rows, "rows");
+  auto column_factors = RandomFloats(terms * stride, "columns");
+  std::vector<const float*> rows_of, columns_of;
+  for (int i = 0; i < terms; ++i) {
+    rows_of.push_back(&row_factors[i * rows]);
+    columns_of.push_back(&column_factors[i * stride]);
+    std::copy_n(&column_factors[i * stride], OuterProducts::kLeastColumns,
+                &column_factors[i * stride + columns]);
+  }
+  State stored(rows * columns);
+  for (int r = 0; r < rows; ++r) {
+    for (int c = 0; c < columns; ++c) {
+      float& g = stored.g[r * columns + c] = 0;
+      for (int i = 0; i < terms; ++i) g = std::fma(rows_of[i][r], columns_of[i][c], g);
+    }
+  }
+  step.Apply(stored.buffers());
+  State made(rows * columns);
+  step.Apply(made.buffers(), {rows, columns, rows_of, columns_of});
+  EXPECT_TRUE(SameBits(made.p, stored.p) && SameBits(made.m, stored.m) &&
+              SameBits(made.v, stored.v))
+      << SimdTargetName() << ", " << rows << " x " << columns << ", " << terms << " terms";
+}
+
+TEST(OptimizerStepTest, MadeGradientGivesTheBitsOfAStoredOne) {
+  for (const std::int64_t target : RunnableSimdTargets()) {
+    UseSimdTarget(target);
+    for (const int terms : {0, 1, 2, 3, 4, 5, 6, 9}) {
+      for (const int columns : {16, 17, 51, 64}) {
+        for (const int rows : {1, 5, 16}) {
+          ExpectMadeAsStored(OptimizerStep(AdamOptions{}, 3, 0.7), rows, columns, terms);
+          ExpectMadeAsStored(OptimizerStep(RmsPropOptions{}, 0.7), rows, columns, terms);
+        }
+      }
+    }
+  }
+  UseSimdTarget(0);
+}
+
 TEST(AdamTest, EveryEntryAgreesWithDoubles) {
   State s(40001);
   const auto p0 = s.p;

@@ -1,7 +1,8 @@
 #include "uper/nn/cpu/dense.h"
 
+#include <algorithm>
+
 #include "uper/nn/cpu/elementwise.h"
-#include "uper/nn/cpu/gemm.h"
 #include "uper/nn/cpu/sparse_product.h"
 
 namespace uper {
@@ -21,19 +22,24 @@ void Dense::Forward(const float* x, const float* w, const float* bias, int batch
                  .relu = true});
 }
 
-void Dense::BackwardInput(const float* dyt, const float* w, int batch, int begin, int end,
+void Dense::BackwardInput(const float* dy, const float* w, int batch, int begin, int end,
                           float* scratch, float* dx) const {
-  const int lanes = PaddedBatch(batch);
-  Gemm({.rows = end - begin,
-        .columns = lanes,
-        .a = w + std::ptrdiff_t{1} * begin * units_,
-        .a_rows = {.stride = units_},
-        .b = dyt,
-        .b_step = lanes,
-        .length = units_,
-        .c = scratch,
-        .c_rows = {.stride = lanes}});
-  Transpose(scratch, end - begin, batch, lanes, dx + begin, inputs_);
+  const int columns = end - begin;
+  for (int unit = 0; unit < units_; unit += kUnitsTogether) {
+    const int units = std::min(kUnitsTogether, units_ - unit);
+    Transpose(w + std::ptrdiff_t{1} * begin * units_ + unit, columns, units, units_, scratch,
+              columns);
+    SparseProduct({.rows = batch,
+                   .columns = columns,
+                   .length = units,
+                   .a = dy + unit,
+                   .a_row = units_,
+                   .b = scratch,
+                   .b_step = columns,
+                   .c = dx + begin,
+                   .c_row = inputs_,
+                   .start_with_result = unit > 0});
+  }
 }
 
 void Dense::BackwardWeights(const float* x, const float* dy, int batch, int begin, int end,

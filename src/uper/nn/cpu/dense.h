@@ -7,8 +7,9 @@ namespace uper {
 // One dense layer with ReLU: y[b, u] = max(0, bias[u] + sum over i of x[b, i] * w[i, u]), weights
 // [input, unit]. Each function does a range of the work on the calling thread; ranges may run at
 // the same time, and how the work is cut does not change a bit. x is what a ReLU (or a game's 0/1
-// cells) left and about half zero: Forward() and BackwardWeights() leave the zeros out. Weights
-// that are not finite then hide behind zeros in y, but not in dx, nor dy in the bias' gradient.
+// cells) left and about half zero, and so is dy behind this layer's ReLU: all functions leave the
+// zeros out. Weights that are not finite then hide behind zeros, but dy that is not shows in the
+// bias' gradient.
 class Dense {
  public:
   Dense(int inputs, int units) : inputs_(inputs), units_(units) {}
@@ -20,11 +21,11 @@ class Dense {
   void Forward(const float* x, const float* w, const float* bias, int batch, int begin, int end,
                float* y) const;
 
-  // Inputs [begin, end) of dx [batch, input] = dy w^T, as dx^T = w dy^T so that the weights are
-  // read as they lie. dyt [unit, lanes] is the transpose of dy, lanes = PaddedBatch(batch), zero
-  // beyond the batch; `scratch` holds (end - begin) * lanes floats.
-  void BackwardInput(const float* dyt, const float* w, int batch, int begin, int end,
-                     float* scratch, float* dx) const;
+  // Inputs [begin, end) of dx [batch, input] = dy w^T, a chain over the units in ascending order.
+  // `scratch` holds the transpose of a piece of w: kUnitsTogether * (end - begin) floats.
+  static constexpr int kUnitsTogether = 128;
+  void BackwardInput(const float* dy, const float* w, int batch, int begin, int end, float* scratch,
+                     float* dx) const;
 
   // Rows [begin, end) of dw [input, unit]: the sum over the batch in ascending order.
   void BackwardWeights(const float* x, const float* dy, int batch, int begin, int end,
@@ -34,8 +35,5 @@ class Dense {
   int inputs_;
   int units_;
 };
-
-// The batch as a number of vector lanes: a multiple of 16, the widest vector.
-constexpr int PaddedBatch(int batch) { return (batch + 15) / 16 * 16; }
 
 }  // namespace uper

@@ -13,7 +13,7 @@ namespace {
 TEST(DenseTest, AgreesWithTheSumInAnyPieces) {
   for (const int batch : {1, 3, 32, 64}) {
     for (const int inputs : {1, 9, 130}) {
-      for (const int units : {1, 7, 50}) {
+      for (const int units : {1, 7, 50, 300}) {
         const Dense layer(inputs, units);
         const auto x = RandomFloats(batch * inputs, "x");
         const auto w = RandomFloats(inputs * units, "w");
@@ -32,11 +32,7 @@ TEST(DenseTest, AgreesWithTheSumInAnyPieces) {
             y[b * units + u] = std::max(0.0, sum);
           }
         }
-        const int lanes = PaddedBatch(batch);
-        std::vector<float> dyt(units * lanes), scratch(inputs * lanes);
-        for (int b = 0; b < batch; ++b) {
-          for (int u = 0; u < units; ++u) dyt[u * lanes + b] = dy[b * units + u];
-        }
+        std::vector<float> scratch(inputs * Dense::kUnitsTogether);
         std::vector<float> y_result(y.size(), 5), dx_result(x.size(), 5), dw_result(w.size(), 5);
         const int cut_u = units / 2;
         const int cut_i = inputs / 3;
@@ -44,7 +40,7 @@ TEST(DenseTest, AgreesWithTheSumInAnyPieces) {
           layer.Forward(x.data(), w.data(), bias.data(), batch, begin, end, y_result.data());
         }
         for (const auto& [begin, end] : {std::pair(0, cut_i), std::pair(cut_i, inputs)}) {
-          layer.BackwardInput(dyt.data(), w.data(), batch, begin, end, scratch.data(),
+          layer.BackwardInput(dy.data(), w.data(), batch, begin, end, scratch.data(),
                               dx_result.data());
           layer.BackwardWeights(x.data(), dy.data(), batch, begin, end, dw_result.data());
         }

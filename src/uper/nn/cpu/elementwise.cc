@@ -93,6 +93,14 @@ void ColumnSumsImpl(const float* x, int rows, int columns, bool add, float* sums
   }
 }
 
+void ColumnSumsOfEachImpl(const float* x, int matrices, int rows, int columns, float* sums) {
+  for (int i = 0; i < matrices; ++i) {
+    ColumnSumsImpl(x, rows, columns, /*add=*/false, sums);
+    x += std::ptrdiff_t{1} * rows * columns;
+    sums += columns;
+  }
+}
+
 void RowMeansImpl(const float* from, int rows, int length, float* to, std::ptrdiff_t to_stride) {
   const float count = static_cast<float>(length);
   for (int r = 0; r < rows; ++r, from += length) {
@@ -112,14 +120,56 @@ void RowMeansImpl(const float* from, int rows, int length, float* to, std::ptrdi
   }
 }
 
-// NaN is not zero.
-bool AllZeroImpl(const float* values, size_t count) {
-  size_t i = 0;
+// Four rows and four columns.
+HWY_INLINE void TransposeBlock(const float* from, std::ptrdiff_t from_stride, float* to,
+                               std::ptrdiff_t to_stride) {
+#if HWY_TARGET != HWY_SCALAR
+  const auto row = [&](int r) HWY_ATTR { return hn::LoadU(FourTag(), from + r * from_stride); };
+  FourVec a = row(0), b = row(1), c = row(2), d = row(3);
+  TransposeFour(a, b, c, d);
+  hn::StoreU(a, FourTag(), to);
+  hn::StoreU(b, FourTag(), to + to_stride);
+  hn::StoreU(c, FourTag(), to + 2 * to_stride);
+  hn::StoreU(d, FourTag(), to + 3 * to_stride);
+#else
+  for (int c = 0; c < 4; ++c) {
+    for (int r = 0; r < 4; ++r) to[c * to_stride + r] = from[r * from_stride + c];
+  }
+#endif
+}
+
+void TransposeImpl(const float* from, int rows, int columns, std::ptrdiff_t from_stride, float* to,
+                   std::ptrdiff_t to_stride) {
+  constexpr int kBlock = 16;  // rows: a cache line of `to`
+  for (int r0 = 0; r0 < rows; r0 += kBlock) {
+    const int r1 = std::min(rows, r0 + kBlock);
+    const int fours = r0 + (r1 - r0) / 4 * 4;
+    int c = 0;
+    for (; c + 4 <= columns; c += 4) {
+      float* column = to + c * to_stride;
+      for (int r = r0; r < fours; r += 4) {
+        TransposeBlock(from + r * from_stride + c, from_stride, column + r, to_stride);
+      }
+      for (int r = fours; r < r1; ++r) {
+        for (int i = 0; i < 4; ++i) column[i * to_stride + r] = from[r * from_stride + c + i];
+      }
+    }
+    for (; c < columns; ++c) {
+      for (int r = r0; r < r1; ++r) to[c * to_stride + r] = from[r * from_stride + c];
+    }
+  }
+}
+
+HWY_INLINE bool AllZero(const float* values, int count) {
+  int i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     if (!hn::AllTrue(Tag(), hn::Eq(LoadVec(values + i), Zero()))) return false;
   }
-  const Vec rest = LoadMasked(FirstLanes(static_cast<int>(count - i)), values + i);
-  return hn::AllTrue(Tag(), hn::Eq(rest, Zero()));
+  return hn::AllTrue(Tag(), hn::Eq(LoadMasked(FirstLanes(count - i), values + i), Zero()));
+}
+
+void FindNonzeroRowsImpl(const float* x, int rows, int columns, char* nonzero) {
+  for (int r = 0; r < rows; ++r, x += columns) nonzero[r] = !AllZero(x, columns);
 }
 
 double DotProductImpl(const float* x, const float* y, int count) {
@@ -150,8 +200,10 @@ namespace uper {
 HWY_EXPORT(ConvertObservationImpl);
 HWY_EXPORT(MaskByActivationImpl);
 HWY_EXPORT(ColumnSumsImpl);
+HWY_EXPORT(ColumnSumsOfEachImpl);
 HWY_EXPORT(RowMeansImpl);
-HWY_EXPORT(AllZeroImpl);
+HWY_EXPORT(TransposeImpl);
+HWY_EXPORT(FindNonzeroRowsImpl);
 HWY_EXPORT(DotProductImpl);
 
 void ConvertObservation(const InputSpec& input, const std::byte* from, float* to) {
@@ -166,23 +218,21 @@ void ColumnSums(const float* x, int rows, int columns, bool add, float* sums) {
   HWY_DYNAMIC_DISPATCH(ColumnSumsImpl)(x, rows, columns, add, sums);
 }
 
+void ColumnSumsOfEach(const float* x, int matrices, int rows, int columns, float* sums) {
+  HWY_DYNAMIC_DISPATCH(ColumnSumsOfEachImpl)(x, matrices, rows, columns, sums);
+}
+
 void RowMeans(const float* from, int rows, int length, float* to, std::ptrdiff_t to_stride) {
   HWY_DYNAMIC_DISPATCH(RowMeansImpl)(from, rows, length, to, to_stride);
 }
 
 void Transpose(const float* from, int rows, int columns, std::ptrdiff_t from_stride, float* to,
                std::ptrdiff_t to_stride) {
-  constexpr int kBlock = 16;  // a cache line of each
-  for (int r0 = 0; r0 < rows; r0 += kBlock) {
-    const int r1 = std::min(rows, r0 + kBlock);
-    for (int c = 0; c < columns; ++c) {
-      for (int r = r0; r < r1; ++r) to[c * to_stride + r] = from[r * from_stride + c];
-    }
-  }
+  HWY_DYNAMIC_DISPATCH(TransposeImpl)(from, rows, columns, from_stride, to, to_stride);
 }
 
-bool AllZero(std::span<const float> values) {
-  return HWY_DYNAMIC_DISPATCH(AllZeroImpl)(values.data(), values.size());
+void FindNonzeroRows(const float* x, int rows, int columns, char* nonzero) {
+  HWY_DYNAMIC_DISPATCH(FindNonzeroRowsImpl)(x, rows, columns, nonzero);
 }
 
 double DotProduct(std::span<const float> x, std::span<const float> y) {

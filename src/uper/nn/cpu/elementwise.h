@@ -19,6 +19,8 @@ void MaskByActivation(std::span<const float> activation, std::span<float> d);
 
 // sums[c] (+)= sum over r < rows of x[r * columns + c], a chain in ascending r.
 void ColumnSums(const float* x, int rows, int columns, bool add, float* sums);
+// The same for matrices that lie behind each other, without adding to what is there.
+void ColumnSumsOfEach(const float* x, int matrices, int rows, int columns, float* sums);
 
 // to[c * to_stride + r] = from[r * from_stride + c].
 void Transpose(const float* from, int rows, int columns, std::ptrdiff_t from_stride, float* to,
@@ -28,7 +30,8 @@ void Transpose(const float* from, int rows, int columns, std::ptrdiff_t from_str
 // fixed tree.
 void RowMeans(const float* from, int rows, int length, float* to, std::ptrdiff_t to_stride);
 
-bool AllZero(std::span<const float> values);
+// nonzero[r] = whether any of the `columns` floats at x + r * columns is not zero (NaN is not).
+void FindNonzeroRows(const float* x, int rows, int columns, char* nonzero);
 
 // Sum over i of x[i] * y[i] in double, which holds each product exactly: eight partial sums, added
 // as a fixed tree. REQUIRES: equal sizes.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -84,6 +85,12 @@ TEST(ColumnSumsTest, ChainsInAscendingRows) {
         auto sums = before;
         ColumnSums(x.data(), 9, columns, add, sums.data());
         EXPECT_TRUE(SameBits(sums, expected)) << columns;
+        std::vector<float> of_each(3 * columns, 7);
+        ColumnSumsOfEach(x.data(), 3, 3, columns, of_each.data());
+        for (int i = 0; i < 3; ++i) {
+          ColumnSums(x.data() + 3 * i * columns, 3, columns, /*add=*/false, sums.data());
+          EXPECT_TRUE(SameBits(sums, std::span(of_each).subspan(i * columns, columns)));
+        }
       });
     }
   }
@@ -118,11 +125,16 @@ TEST(RowMeansTest, SameBitsEverywhereAndCloseToTheMean) {
   }
 }
 
-TEST(AllZeroTest, FindsASingleEntry) {
-  std::vector<float> values(40);
-  EXPECT_TRUE(AllZero(values));
-  values[39] = 1e-30F;
-  EXPECT_FALSE(AllZero(values));
+TEST(FindNonzeroRowsTest, FindsASingleEntry) {
+  std::vector<float> x(4 * 37);
+  x[36] = 1e-30F;
+  x[2 * 37] = std::nanf("");
+  x[3 * 37] = -0.0F;
+  OnEveryTarget([&] {
+    std::vector<char> nonzero(4, 7);
+    FindNonzeroRows(x.data(), 4, 37, nonzero.data());
+    EXPECT_EQ(nonzero, (std::vector<char>{1, 0, 1, 0}));
+  });
 }
 
 }  // namespace

@@ -46,15 +46,17 @@ struct TilePlace {
   int lanes;  // of the last vector of columns; kLanes unless masked
 };
 
-template <bool kMasked>
-HWY_INLINE Vec LoadTile(MaskVec mask, const float* from) {
-  if constexpr (kMasked) return LoadMasked(mask, from);
-  return LoadVec(from);
+// Vector w of the W of a row; with kMasked the last one is not whole.
+template <int W, bool kMasked>
+HWY_INLINE Vec LoadTile(MaskVec mask, const float* from, int w) {
+  from += w * kLanes;
+  return kMasked && w + 1 == W ? LoadMasked(mask, from) : LoadVec(from);
 }
 
-template <bool kMasked>
-HWY_INLINE void StoreTile(Vec value, MaskVec mask, float* to) {
-  if constexpr (kMasked) {
+template <int W, bool kMasked>
+HWY_INLINE void StoreTile(Vec value, MaskVec mask, float* to, int w) {
+  to += w * kLanes;
+  if (kMasked && w + 1 == W) {
     StoreMasked(value, mask, to);
   } else {
     StoreVec(value, to);
@@ -72,9 +74,9 @@ HWY_INLINE void StartTile(const GemmProblem& p, const TilePlace& place, MaskVec 
       if (place.start == GemmStart::kZero) {
         sums[r][w] = Zero();
       } else if (place.start == GemmStart::kBias) {
-        sums[r][w] = LoadTile<kMasked>(mask, p.bias + place.column + w * kLanes);
+        sums[r][w] = LoadTile<W, kMasked>(mask, p.bias + place.column, w);
       } else {
-        sums[r][w] = LoadTile<kMasked>(mask, c[r] + w * kLanes);
+        sums[r][w] = LoadTile<W, kMasked>(mask, c[r], w);
       }
     }
   }
@@ -87,11 +89,12 @@ HWY_INLINE void FinishTile(const TilePlace& place, MaskVec mask, float* const (&
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
     for (int w = 0; w < W; ++w) {
-      float* to = c[r] + w * kLanes;
       Vec value = sums[r][w];
       if (place.finish == GemmFinish::kStoreRelu) value = Relu(value);
-      if (place.finish == GemmFinish::kAdd) value = hn::Add(LoadTile<kMasked>(mask, to), value);
-      StoreTile<kMasked>(value, mask, to);
+      if (place.finish == GemmFinish::kAdd) {
+        value = hn::Add(LoadTile<W, kMasked>(mask, c[r], w), value);
+      }
+      StoreTile<W, kMasked>(value, mask, c[r], w);
     }
   }
 }
@@ -107,7 +110,7 @@ HWY_INLINE void AddSegment(const GemmProblem& p, int depth, MaskVec mask,
     Vec row[W];
 #pragma GCC unroll 4
     for (int w = 0; w < W; ++w) {
-      row[w] = LoadTile<kMasked>(mask, b + w * kLanes);
+      row[w] = LoadTile<W, kMasked>(mask, b, w);
       if constexpr (kPrefetch) __builtin_prefetch(b + kDepth * b_step + w * kLanes, 0, 2);
     }
 #pragma GCC unroll 8
@@ -162,37 +165,40 @@ void Tile(const GemmProblem& p, const TilePlace& place) {
 using TileFunction = void (*)(const GemmProblem&, const TilePlace&);
 
 // A tile of R rows and W vectors; a wider one than the registers hold is never asked for.
-template <int R, int W>
-constexpr TileFunction WideTile() {
+template <int R, int W, bool kMasked>
+constexpr TileFunction TileOf() {
   if constexpr (R > 0 && W <= kWidths[R]) {
-    return &Tile<R, W, false>;
+    return &Tile<R, W, kMasked>;
   } else {
     return nullptr;
   }
 }
 
-template <int... R>
+template <bool kMasked, int... R>
 constexpr std::array<std::array<TileFunction, sizeof...(R)>, kMaxWidth + 1> TileTable(
     std::integer_sequence<int, R...>) {
   std::array<std::array<TileFunction, sizeof...(R)>, kMaxWidth + 1> table{};
-  // Width 0 stands for one masked vector.
-  ((table[0][R] = R > 0 ? &Tile<(R > 0 ? R : 1), 1, true> : nullptr), ...);
-  ((table[1][R] = WideTile<R, 1>()), ...);
-  ((table[2][R] = WideTile<R, 2>()), ...);
-  ((table[3][R] = WideTile<R, 3>()), ...);
-  ((table[4][R] = WideTile<R, 4>()), ...);
+  ((table[1][R] = TileOf<R, 1, kMasked>()), ...);
+  ((table[2][R] = TileOf<R, 2, kMasked>()), ...);
+  ((table[3][R] = TileOf<R, 3, kMasked>()), ...);
+  ((table[4][R] = TileOf<R, 4, kMasked>()), ...);
   return table;
 }
 
-inline constexpr auto kTiles = TileTable(std::make_integer_sequence<int, kMaxRows + 1>());
+// [width][rows].
+inline constexpr auto kWholeTiles =
+    TileTable<false>(std::make_integer_sequence<int, kMaxRows + 1>());
+inline constexpr auto kMaskedTiles =
+    TileTable<true>(std::make_integer_sequence<int, kMaxRows + 1>());
 
 // All rows of a row block against one strip of columns, in row tiles of nearly equal height.
 void Strip(const GemmProblem& p, TilePlace place, int rows, int width) {
   const int tiles = (rows + kMaxRows - 1) / kMaxRows;
   const int end = place.row + rows;
+  const auto& tiles_of_width = (place.lanes < kLanes ? kMaskedTiles : kWholeTiles)[width];
   for (int t = tiles; t > 0; --t) {
     const int height = (end - place.row + t - 1) / t;
-    kTiles[width][height](p, place);
+    tiles_of_width[height](p, place);
     place.row += height;
   }
 }
@@ -202,18 +208,15 @@ void RowBlock(const GemmProblem& p, TilePlace place, int rows) {
   const int tallest = std::min(rows, kMaxRows);
   const int tiles = (rows + tallest - 1) / tallest;
   const int widest = kWidths[(rows + tiles - 1) / tiles];
-  place.lanes = kLanes;
   place.column = 0;
-  int vectors = p.columns / kLanes;
+  int vectors = (p.columns + kLanes - 1) / kLanes;
   for (int strips = (vectors + widest - 1) / widest; strips > 0; --strips) {
     const int width = (vectors + strips - 1) / strips;
     vectors -= width;
+    const int last = place.column + (width - 1) * kLanes;  // the strip's last vector
+    place.lanes = std::min(kLanes, p.columns - last);
     Strip(p, place, rows, width);
     place.column += width * kLanes;
-  }
-  if (place.column < p.columns) {
-    place.lanes = p.columns - place.column;
-    Strip(p, place, rows, 0);
   }
 }
 
@@ -236,102 +239,6 @@ void GemmImpl(const GemmProblem& p) {
   } while (first < p.length);
 }
 
-// R rows of A against C columns of B, 16 partial sums each.
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-inline constexpr int kDotRows = 4;
-inline constexpr int kDotColumns = 5;
-#else
-inline constexpr int kDotRows = 2;
-inline constexpr int kDotColumns = 3;
-#endif
-
-// 16 (or the last `lanes`) entries of a segment; fetches those of the rows to come.
-template <int R, int C>
-HWY_INLINE void DotStep(const float* const (&a)[R], const float* const (&b)[C], std::ptrdiff_t at_a,
-                        std::ptrdiff_t at_b, std::ptrdiff_t next_rows, int lanes,
-                        Vec (&sums)[R][C][kPartialVectors]) {
-#pragma GCC unroll 4
-  for (int v = 0; v < kPartialVectors; ++v) {
-    const int left = lanes - v * kLanes;
-    if (left <= 0) break;
-    const bool whole = left >= kLanes;
-    const MaskVec mask = FirstLanes(whole ? kLanes : left);
-    Vec x[R];
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const float* from = a[r] + at_a + v * kLanes;
-      __builtin_prefetch(from + next_rows, 0, 2);
-      x[r] = whole ? LoadVec(from) : LoadMasked(mask, from);
-    }
-#pragma GCC unroll 8
-    for (int n = 0; n < C; ++n) {
-      const float* from = b[n] + at_b + v * kLanes;
-      const Vec y = whole ? LoadVec(from) : LoadMasked(mask, from);
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) sums[r][n][v] = Fused(x[r], y, sums[r][n][v]);
-    }
-  }
-}
-
-template <int R, int C>
-void DotTile(const DotProblem& p, int row, int column) {
-  const float* a[R];
-  const float* b[C];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) a[r] = p.a + (row + r) * p.a_row_stride;
-#pragma GCC unroll 8
-  for (int n = 0; n < C; ++n) b[n] = p.b + p.b_columns[column + n];
-  Vec sums[R][C][kPartialVectors];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-    for (int n = 0; n < C; ++n) {
-      for (int v = 0; v < kPartialVectors; ++v) sums[r][n][v] = Zero();
-    }
-  }
-  const std::ptrdiff_t next_rows = R * p.a_row_stride;
-  for (int s = 0; s < p.segments; ++s) {
-    const std::ptrdiff_t at_a = p.a_segments[s];
-    const std::ptrdiff_t at_b = p.b_segments[s];
-    int i = 0;
-    for (; i + kPartialSums <= p.length; i += kPartialSums) {
-      DotStep<R, C>(a, b, at_a + i, at_b + i, next_rows, kPartialSums, sums);
-    }
-    if (i < p.length) DotStep<R, C>(a, b, at_a + i, at_b + i, next_rows, p.length - i, sums);
-  }
-#pragma GCC unroll 8
-  for (int n = 0; n < C; ++n) {
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      p.c[p.c_columns[column + n] + row + r] = SumOfPartials(sums[r][n]);
-    }
-  }
-}
-
-// C columns of the result, all rows.
-template <int C>
-void DotColumns(const DotProblem& p, int column) {
-  int row = 0;
-  for (; row + kDotRows <= p.rows; row += kDotRows) DotTile<kDotRows, C>(p, row, column);
-  for (; row < p.rows; ++row) DotTile<1, C>(p, row, column);
-}
-
-template <int... C>
-constexpr auto DotTable(std::integer_sequence<int, C...>) {
-  return std::array<void (*)(const DotProblem&, int), sizeof...(C)>{&DotColumns<C + 1>...};
-}
-
-void DotGemmImpl(const DotProblem& p) {
-  constexpr auto kColumns = DotTable(std::make_integer_sequence<int, kDotColumns>());
-  const int tiles = (p.columns + kDotColumns - 1) / kDotColumns;
-  int column = 0;
-  for (int t = tiles; t > 0; --t) {
-    const int width = (p.columns - column + t - 1) / t;
-    kColumns[width - 1](p, column);
-    column += width;
-  }
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace uper
 HWY_AFTER_NAMESPACE();
@@ -340,11 +247,8 @@ HWY_AFTER_NAMESPACE();
 namespace uper {
 
 HWY_EXPORT(GemmImpl);
-HWY_EXPORT(DotGemmImpl);
 
 void Gemm(const GemmProblem& problem) { HWY_DYNAMIC_DISPATCH(GemmImpl)(problem); }
-
-void DotGemm(const DotProblem& problem) { HWY_DYNAMIC_DISPATCH(DotGemmImpl)(problem); }
 
 }  // namespace uper
 #endif  // HWY_ONCE

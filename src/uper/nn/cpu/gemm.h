@@ -58,26 +58,4 @@ struct GemmProblem {
 // Runs on the calling thread; allocates nothing.
 void Gemm(const GemmProblem& problem);
 
-// C[r, n] = sum over s < segments, i < length of a[a_rows[r] + a_segments[s] + i] *
-// b[b_columns[n] + b_segments[s] + i], with both operands contiguous along the sum: 16 partial
-// sums (element i of a segment in sum i % 16), each one chain in ascending (s, i), then added as a
-// fixed tree. C[r, n] = c[c_columns[n] + r]. REQUIRES: all tables set.
-struct DotProblem {
-  int rows = 0;
-  int columns = 0;
-  const float* a = nullptr;
-  std::ptrdiff_t a_row_stride = 0;
-  const std::ptrdiff_t* a_segments = nullptr;
-  const float* b = nullptr;
-  const std::ptrdiff_t* b_columns = nullptr;
-  const std::ptrdiff_t* b_segments = nullptr;
-  int segments = 1;
-  int length = 0;
-  float* c = nullptr;
-  const std::ptrdiff_t* c_columns = nullptr;
-};
-
-// Runs on the calling thread; allocates nothing.
-void DotGemm(const DotProblem& problem);
-
 }  // namespace uper

@@ -162,59 +162,6 @@ TEST(GemmTest, NotANumberPassesThroughRelu) {
   UseSimdTarget(0);
 }
 
-// One entry as DotGemm promises it.
-float ExpectedDot(const DotProblem& p, int row, int column) {
-  std::array<float, 16> s{};
-  for (int segment = 0; segment < p.segments; ++segment) {
-    for (int i = 0; i < p.length; ++i) {
-      const float a = p.a[row * p.a_row_stride + p.a_segments[segment] + i];
-      const float b = p.b[p.b_columns[column] + p.b_segments[segment] + i];
-      s[i % 16] = std::fma(a, b, s[i % 16]);
-    }
-  }
-  std::array<float, 4> t{};
-  for (int i = 0; i < 4; ++i) t[i] = (s[i] + s[i + 8]) + (s[i + 4] + s[i + 12]);
-  return (t[0] + t[2]) + (t[1] + t[3]);
-}
-
-TEST(DotGemmTest, SixteenPartialSumsOnEveryInstructionSet) {
-  const Offsets a_segments{0, 3000}, b_segments{210, 0};
-  const Offsets b_columns{0, 500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500, 5000};
-  const Offsets c_columns{90, 0, 30, 60, 120, 150, 180, 210, 240, 270, 300};
-  const auto a = RandomFloats(6000, "a");
-  const auto b = RandomFloats(6000, "b");
-  for (const std::int64_t target : RunnableSimdTargets()) {
-    UseSimdTarget(target);
-    for (const int length : {1, 3, 16, 17, 51, 201}) {
-      for (const int columns : {0, 1, 2, 3, 4, 5, 6, 11}) {
-        for (const int rows : {1, 4, 7}) {
-          std::vector<float> c(330);
-          const DotProblem p{.rows = rows,
-                             .columns = columns,
-                             .a = a.data(),
-                             .a_row_stride = length,
-                             .a_segments = a_segments.data(),
-                             .b = b.data(),
-                             .b_columns = b_columns.data(),
-                             .b_segments = b_segments.data(),
-                             .segments = 2,
-                             .length = length,
-                             .c = c.data(),
-                             .c_columns = c_columns.data()};
-          std::vector<float> expected(330);
-          for (int n = 0; n < columns; ++n) {
-            for (int r = 0; r < rows; ++r) expected[c_columns[n] + r] = ExpectedDot(p, r, n);
-          }
-          DotGemm(p);
-          EXPECT_TRUE(SameBits(c, expected))
-              << SimdTargetName() << ", " << rows << " x " << columns << " x " << length;
-        }
-      }
-    }
-  }
-  UseSimdTarget(0);
-}
-
 TEST(SimdInfoTest, TargetsCanBeChosen) {
   const std::vector<std::int64_t> targets = RunnableSimdTargets();
   ASSERT_FALSE(targets.empty());

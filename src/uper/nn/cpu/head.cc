@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "uper/base/check.h"
+#include "uper/nn/cpu/dot_gemm.h"
 #include "uper/nn/cpu/elementwise.h"
 #include "uper/nn/cpu/gemm.h"
 
@@ -10,7 +11,9 @@ namespace uper {
 namespace {
 
 constexpr int kTileRows = 64;    // hidden units in a tile of StepTiles()
-constexpr int kHiddenRows = 64;  // hidden units in one task of BackwardHidden
+constexpr int kHiddenRows = 32;  // hidden units in one task of BackwardHidden
+constexpr int kMeanSamples = 8;  // samples in one task of Means()
+constexpr int kLanes = 16;       // of a vector, at most
 // Below this many multiply-adds waking another thread costs more than it saves.
 constexpr double kWorthThreads = 1 << 18;
 
@@ -45,11 +48,11 @@ Head::Head(const NetworkSpec& spec, int max_batch, ThreadPool& pool)
       hidden_total_(spec.hidden_total()),
       hidden_step_(spec.separate_hidden ? spec.hidden_units : 0),
       pool_(pool),
-      groups_(spec.actions, spec.members, max_batch),
+      groups_(kMaxSelections, ActionGroups(spec.actions, spec.members, max_batch)),
       taken_(max_batch),
       offsets_(pool.threads()),
       active_(std::size_t{1} * max_batch * spec.members),
-      shared_bias_(spec.shared_output_bias ? spec.outputs : 0) {
+      shared_bias_(spec.shared_output_bias ? kMaxSelections * spec.outputs : 0) {
   for (int k = 0; k < spec.members; ++k) {
     member_blocks_.push_back(Block(0, k));
     member_outputs_.push_back(Wide(k) * spec.outputs);
@@ -57,6 +60,7 @@ Head::Head(const NetworkSpec& spec, int max_batch, ThreadPool& pool)
   for (Offsets& offsets : offsets_) {
     offsets.a.resize(max_batch);
     offsets.b.resize(max_batch);
+    offsets.active.resize(max_batch);
     offsets.tile = FloatBuffer(std::size_t{kTileRows} * spec.outputs);
     offsets.rows_of.resize(max_batch);
     offsets.columns_of.resize(max_batch);
@@ -73,32 +77,41 @@ std::ptrdiff_t Head::BiasBlock(int action, int member) const {
   return (Wide(action) * spec_.members + member) * spec_.outputs;
 }
 
-const float* Head::BiasOf(const float* bias, int action, int member) const {
-  return spec_.shared_output_bias ? shared_bias_.data() : bias + BiasBlock(action, member);
+const float* Head::BiasOf(const float* bias, int action, int member, int selection) const {
+  return spec_.shared_output_bias ? shared_bias_.data() + Wide(selection) * spec_.outputs
+                                  : bias + BiasBlock(action, member);
 }
 
-void Head::ExpandSharedBias(const float* bias) { std::ranges::fill(shared_bias_, *bias); }
+void Head::ExpandSharedBias(const float* bias, int selection) {
+  if (!spec_.shared_output_bias) return;
+  std::fill_n(shared_bias_.begin() + Wide(selection) * spec_.outputs, spec_.outputs, *bias);
+}
 
-void Head::Select(const float* w, const float* bias, const float* hidden,
-                  std::span<const int> actions, int actions_per_sample, int batch, float* out) {
+void Head::Select(std::span<const Selection> selections, int batch) {
   const int members = spec_.members;
-  UPER_CHECK(actions_per_sample == 1 || actions_per_sample == members,
-             "one action a sample, or one a sample and member");
-  groups_.Build(actions, batch, actions_per_sample);
-  ExpandSharedBias(bias);
-  const double work = 1.0 * batch * hidden_ * spec_.member_outputs();
-  ForEachTask(pool_, spec_.actions * members, work, [&](int task, int thread) {
-    const int action = task / members;
-    const int member = task % members;
-    const int list = actions_per_sample == 1 ? 0 : member;
-    SelectBlock(w, bias, hidden, groups_.Samples(list, action), action, member, offsets_[thread],
-                out);
+  const int count = static_cast<int>(selections.size());
+  UPER_CHECK(count <= kMaxSelections, "too many selections");
+  for (int i = 0; i < count; ++i) {
+    const Selection& s = selections[i];
+    UPER_CHECK(s.actions_per_sample == 1 || s.actions_per_sample == members,
+               "one action a sample, or one a sample and member");
+    groups_[i].Build(s.actions, batch, s.actions_per_sample);
+    ExpandSharedBias(s.bias, i);
+  }
+  const double work = 1.0 * count * batch * hidden_ * spec_.member_outputs();
+  // Selections change fastest, so that a thread meets the actions of its share of other passes.
+  ForEachTask(pool_, count * spec_.actions * members, work, [&](int task, int thread) {
+    const int selection = task % count;
+    const int block = task / count;
+    SelectBlock(selections[selection], selection, block / members, block % members,
+                offsets_[thread]);
   });
 }
 
-void Head::SelectBlock(const float* w, const float* bias, const float* hidden,
-                       std::span<const int> samples, int action, int member, Offsets& offsets,
-                       float* out) const {
+void Head::SelectBlock(const Selection& s, int selection, int action, int member,
+                       Offsets& offsets) const {
+  const int list = s.actions_per_sample == 1 ? 0 : member;
+  const std::span<const int> samples = groups_[selection].Samples(list, action);
   if (samples.empty()) return;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     offsets.a[i] = Wide(samples[i]) * hidden_total_;
@@ -106,15 +119,15 @@ void Head::SelectBlock(const float* w, const float* bias, const float* hidden,
   }
   Gemm({.rows = static_cast<int>(samples.size()),
         .columns = spec_.outputs,
-        .a = hidden + member * hidden_step_,
+        .a = s.hidden + member * hidden_step_,
         .a_rows = {.offsets = offsets.a.data()},
-        .b = w + Block(action, member),
+        .b = s.w + Block(action, member),
         .b_step = spec_.outputs,
         .length = hidden_,
-        .c = out + member_outputs_[member],
+        .c = s.out + member_outputs_[member],
         .c_rows = {.offsets = offsets.b.data()},
         .start = GemmStart::kBias,
-        .bias = BiasOf(bias, action, member),
+        .bias = BiasOf(s.bias, action, member, selection),
         .prefetch_b = true});
 }
 
@@ -147,8 +160,11 @@ void Head::ComputeTables(const float* w, const float* bias, HeadTables& tables) 
   ForEachTask(pool_, actions * members, work, [&](int task, int) {
     const int action = task / members;
     const int member = task % members;
+    const std::ptrdiff_t first =
+        spec_.separate_hidden ? Wide(member) * hidden_ * actions : Wide(member) * actions;
     RowMeans(w + Block(action, member), hidden_, spec_.outputs,
-             tables.member_weights.data() + Wide(member) * hidden_ * actions + action, actions);
+             tables.member_weights.data() + first + action,
+             spec_.separate_hidden ? actions : members * actions);
     RowMeans(BiasOf(bias, action, member), 1, spec_.outputs,
              tables.member_bias.data() + Wide(member) * actions + action, 1);
   });
@@ -158,15 +174,14 @@ void Head::ComputeTables(const float* w, const float* bias, HeadTables& tables) 
 // The means over members.
 void Head::FinishTables(HeadTables& tables) const {
   const float members = static_cast<float>(spec_.members);
-  const std::ptrdiff_t table = Wide(hidden_) * spec_.actions;
   if (spec_.separate_hidden) {
     for (std::size_t i = 0; i < tables.mean_weights.size(); ++i) {
       tables.mean_weights[i] = tables.member_weights[i] / members;
     }
   } else {
-    const float* weights = tables.member_weights.data();
-    ColumnSums(weights, spec_.members, static_cast<int>(table), /*add=*/false,
-               tables.mean_weights.data());
+    const bool one = spec_.members == 1;  // then all is one row
+    ColumnSumsOfEach(tables.member_weights.data(), one ? 1 : hidden_, spec_.members,
+                     one ? hidden_ * spec_.actions : spec_.actions, tables.mean_weights.data());
     for (float& value : tables.mean_weights.span()) value /= members;
   }
   ColumnSums(tables.member_bias.data(), spec_.members, spec_.actions, /*add=*/false,
@@ -175,20 +190,26 @@ void Head::FinishTables(HeadTables& tables) const {
 }
 
 void Head::Means(const HeadTables& tables, const float* hidden, int batch, float* q) {
-  const int actions = spec_.actions;
-  const double work = 8.0 * batch * hidden_ * spec_.members;  // few actions leave lanes empty
-  ForEachTask(pool_, spec_.members, work, [&](int member, int) {
-    Gemm({.rows = batch,
-          .columns = actions,
-          .a = hidden + member * hidden_step_,
+  // Members that share their hidden units are columns of one product.
+  const int products = spec_.separate_hidden ? spec_.members : 1;
+  const int columns = spec_.members / products * spec_.actions;
+  const int pieces = (batch + kMeanSamples - 1) / kMeanSamples;
+  const int vectors = (columns + kLanes - 1) / kLanes;
+  const double work = 1.0 * products * batch * hidden_ * vectors * kLanes;
+  ForEachTask(pool_, products * pieces, work, [&](int task, int) {
+    const int product = task / pieces;
+    const int sample = task % pieces * kMeanSamples;
+    Gemm({.rows = std::min(kMeanSamples, batch - sample),
+          .columns = columns,
+          .a = hidden + Wide(sample) * hidden_total_ + product * hidden_step_,
           .a_rows = {.stride = hidden_total_},
-          .b = tables.member_weights.data() + Wide(member) * hidden_ * actions,
-          .b_step = actions,
+          .b = tables.member_weights.data() + Wide(product) * hidden_ * columns,
+          .b_step = columns,
           .length = hidden_,
-          .c = q + Wide(member) * actions,
-          .c_rows = {.stride = Wide(spec_.members) * actions},
+          .c = q + (Wide(sample) * products + product) * columns,
+          .c_rows = {.stride = Wide(products) * columns},
           .start = GemmStart::kBias,
-          .bias = tables.member_bias.data() + Wide(member) * actions});
+          .bias = tables.member_bias.data() + Wide(product) * columns});
   });
 }
 
@@ -207,12 +228,9 @@ void Head::Mean(const HeadTables& tables, const float* hidden, int batch, float*
 }
 
 void Head::BeginBackward(std::span<const int> actions, const float* d_out, int batch) {
-  groups_.Build(actions, batch, 1);
+  groups_[0].Build(actions, batch, 1);
   std::copy_n(actions.begin(), batch, taken_.begin());
-  const std::size_t outputs = spec_.outputs;
-  for (int pair = 0; pair < batch * spec_.members; ++pair) {
-    active_[pair] = !AllZero({d_out + pair * outputs, outputs});
-  }
+  FindNonzeroRows(d_out, batch * spec_.members, spec_.outputs, active_.data());
 }
 
 void Head::BackwardHidden(const float* w, const float* d_out, int batch, float* d_hidden) {
@@ -233,10 +251,11 @@ void Head::BackwardHidden(const float* w, const float* d_out, int batch, float* 
 // outputs, and there are too few samples to fill vectors with them.
 void Head::BackwardHiddenBlock(const float* w, const float* d_out, int action, int begin, int end,
                                Offsets& offsets, float* d_hidden) const {
-  const std::span<const int> samples = groups_.Samples(0, action);
+  const std::span<const int> samples = groups_[0].Samples(0, action);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     offsets.a[i] = Wide(samples[i]) * hidden_total_;
     offsets.b[i] = Wide(samples[i]) * spec_.member_outputs();
+    offsets.active[i] = Wide(samples[i]) * spec_.members;
   }
   DotProblem problem{.rows = end - begin,
                      .columns = static_cast<int>(samples.size()),
@@ -246,14 +265,19 @@ void Head::BackwardHiddenBlock(const float* w, const float* d_out, int action, i
                      .b = d_out,
                      .b_columns = offsets.b.data(),
                      .b_segments = member_outputs_.data(),
+                     .active = active_.data(),
+                     .active_columns = offsets.active.data(),
                      .segments = spec_.members,
                      .length = spec_.outputs,
                      .c = d_hidden + begin,
                      .c_columns = offsets.a.data()};
   if (!spec_.separate_hidden) return DotGemm(problem);
   problem.segments = 1;
-  for (int k = 0; k < spec_.members; ++k, ++problem.a_segments, ++problem.b_segments) {
+  for (int k = 0; k < spec_.members; ++k) {
     DotGemm(problem);
+    ++problem.a_segments;
+    ++problem.b_segments;
+    ++problem.active;
     problem.c += hidden_step_;
   }
 }
@@ -262,7 +286,7 @@ void Head::BackwardHiddenBlock(const float* w, const float* d_out, int action, i
 void Head::BackwardHiddenScalar(const float* w, const float* d_out, int action,
                                 float* d_hidden) const {
   const int members = spec_.members;
-  for (const int sample : groups_.Samples(0, action)) {
+  for (const int sample : groups_[0].Samples(0, action)) {
     GemmProblem problem{.rows = 1,
                         .columns = hidden_,
                         .a = d_out + Wide(sample) * members,
@@ -287,7 +311,7 @@ void Head::BackwardHiddenScalar(const float* w, const float* d_out, int action,
 // The samples of an action that the member learns from; returns their number.
 int Head::FindLearners(int action, int member, Offsets& offsets) const {
   int count = 0;
-  for (const int sample : groups_.Samples(0, action)) {
+  for (const int sample : groups_[0].Samples(0, action)) {
     if (!active_[sample * spec_.members + member]) continue;
     offsets.a[count] = Wide(sample) * hidden_total_;
     offsets.b[count] = Wide(sample) * spec_.member_outputs();
@@ -413,7 +437,7 @@ double Head::WeightSquares(int sample, const float* hidden, const float* d_out) 
   const std::size_t outputs = spec_.member_outputs() / parts;
   const double bias = spec_.shared_output_bias ? 0 : 1;
   double squares = 0;
-  for (const int other : groups_.Samples(0, taken_[sample])) {
+  for (const int other : groups_[0].Samples(0, taken_[sample])) {
     if (other > sample) break;
     double product = 0;
     for (int part = 0; part < parts; ++part) {

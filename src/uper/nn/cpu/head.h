@@ -18,8 +18,10 @@ namespace uper {
 struct HeadTables {
   explicit HeadTables(const NetworkSpec& spec);
 
-  FloatBuffer member_weights;  // [member, hidden unit, action], mean over outputs
-  FloatBuffer member_bias;     // [member, action]
+  // Mean over outputs: [hidden unit, member, action], one matrix for all members; with separate
+  // hidden units [member, hidden unit, action].
+  FloatBuffer member_weights;
+  FloatBuffer member_bias;  // [member, action]
   FloatBuffer
       mean_weights;       // [hidden unit (of all members, if separate), action], over members too
   FloatBuffer mean_bias;  // [action]
@@ -38,8 +40,17 @@ class Head {
 
   // out [batch, member, output] for one action a sample (actions_per_sample = 1), or for one action
   // a (sample, member) (actions_per_sample = members, actions [batch, member]).
-  void Select(const float* w, const float* bias, const float* hidden, std::span<const int> actions,
-              int actions_per_sample, int batch, float* out);
+  struct Selection {
+    const float* w;
+    const float* bias;
+    const float* hidden;
+    std::span<const int> actions;
+    int actions_per_sample;
+    float* out;
+  };
+  // One or two selections as one piece of work for the threads.
+  static constexpr int kMaxSelections = 2;
+  void Select(std::span<const Selection> selections, int batch);
   // out [batch, action, member, output].
   void All(const float* w, const float* bias, const float* hidden, int batch, float* out);
 
@@ -72,10 +83,11 @@ class Head {
   float BackwardSharedBias(const float* d_out, int batch) const;
 
  private:
-  // Scratch of one thread: offsets of samples, in the hidden layer and in the outputs.
+  // Scratch of one thread: offsets of samples, in the hidden layer, in the outputs, in active_.
   struct Offsets {
     std::vector<std::ptrdiff_t> a;
     std::vector<std::ptrdiff_t> b;
+    std::vector<std::ptrdiff_t> active;
     FloatBuffer tile;  // [hidden unit of a tile, output]: of a gradient
     // Of StepOuter(): the factors of the learners' outer products.
     std::vector<const float*> rows_of;
@@ -85,11 +97,10 @@ class Head {
 
   std::ptrdiff_t Block(int action, int member) const;  // of w
   std::ptrdiff_t BiasBlock(int action, int member) const;
-  const float* BiasOf(const float* bias, int action, int member) const;
-  void ExpandSharedBias(const float* bias);
-  void SelectBlock(const float* w, const float* bias, const float* hidden,
-                   std::span<const int> samples, int action, int member, Offsets& offsets,
-                   float* out) const;
+  const float* BiasOf(const float* bias, int action, int member, int selection = 0) const;
+  void ExpandSharedBias(const float* bias, int selection = 0);
+  void SelectBlock(const Selection& s, int selection, int action, int member,
+                   Offsets& offsets) const;
   void BackwardHiddenBlock(const float* w, const float* d_out, int action, int begin, int end,
                            Offsets& offsets, float* d_hidden) const;
   void BackwardHiddenScalar(const float* w, const float* d_out, int action, float* d_hidden) const;
@@ -117,11 +128,11 @@ class Head {
   std::vector<std::ptrdiff_t> member_blocks_;   // [member]: in the block of an action
   std::vector<std::ptrdiff_t> member_outputs_;  // [member]: in a sample's outputs
 
-  ActionGroups groups_;
-  std::vector<int> taken_;          // [sample], of BeginBackward()
-  std::vector<Offsets> offsets_;    // [thread]
-  std::vector<char> active_;        // [sample, member]: d_out is not all zero
-  std::vector<float> shared_bias_;  // [output]: the shared number, repeated
+  std::vector<ActionGroups> groups_;  // [selection]; the first also for the backward pass
+  std::vector<int> taken_;            // [sample], of BeginBackward()
+  std::vector<Offsets> offsets_;      // [thread]
+  std::vector<char> active_;          // [sample, member]: d_out is not all zero
+  std::vector<float> shared_bias_;    // [selection, output]: the shared number, repeated
 };
 
 }  // namespace uper

@@ -67,7 +67,8 @@ double QuantileHuber(std::span<const float> theta, std::span<const float> target
   const int m = static_cast<int>(theta.size());
   const Vec midpoint_step = Broadcast(1.0F / static_cast<float>(m));
   const Vec minus_n = Broadcast(-static_cast<float>(targets.size()));
-  double losses[8] = {};  // of quantile i in sum i % 8
+  WideVec losses[kWideVectors];  // of quantile i in sum i % 8
+  for (WideVec& sum : losses) sum = hn::Zero(WideTag());
   for (int i = 0; i < m; i += kStep) {
     Vec row[kTogether];
     Vec tau[kTogether];
@@ -92,12 +93,13 @@ double QuantileHuber(std::span<const float> theta, std::span<const float> target
       }
       StoreVec(sums.loss[w], loss + w * kLanes);
     }
-    for (int lane = 0; lane < HWY_MIN(kStep, m - i); ++lane)
-      losses[(i + lane) % 8] += double{loss[lane]};
+    const int count = HWY_MIN(kStep, m - i);
+    for (int lane = 0; lane < count; lane += kWideLanes) {
+      WideVec& sum = losses[lane / kWideLanes % kWideVectors];
+      sum = hn::Add(sum, LoadWide(loss + lane, HWY_MIN(kWideLanes, count - lane)));
+    }
   }
-  return (((losses[0] + losses[4]) + (losses[2] + losses[6])) +
-          ((losses[1] + losses[5]) + (losses[3] + losses[7]))) /
-         static_cast<double>(targets.size());
+  return SumOfWide(losses) / static_cast<double>(targets.size());
 }
 
 }  // namespace HWY_NAMESPACE

@@ -31,6 +31,17 @@ HWY_INLINE Vec Broadcast(float value) { return hn::Set(Tag(), value); }
 HWY_INLINE Vec LoadVec(const float* from) { return hn::LoadU(Tag(), from); }
 HWY_INLINE void StoreVec(Vec value, float* to) { hn::StoreU(value, Tag(), to); }
 
+// The value, loaded once: left alone, GCC reads memory again for each use, and a vector that spans
+// two cache lines costs two reads.
+HWY_INLINE Vec Held(Vec value) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  asm("" : "+v"(value.raw));
+#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  asm("" : "+x"(value.raw));
+#endif
+  return value;
+}
+
 // a * b + c, rounded once.
 HWY_INLINE Vec Fused(Vec a, Vec b, Vec c) {
 #if HWY_NATIVE_FMA
@@ -135,19 +146,60 @@ HWY_INLINE double SumOfWide(const WideVec (&sums)[kWideVectors]) {
   return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-// The sum of the 16 partial sums: 16 -> 8 -> 4 by adding the upper half to the lower, then
-// (s0 + s2) + (s1 + s3).
+#if HWY_TARGET != HWY_SCALAR
+using FourTag = hn::Full128<float>;
+using FourVec = hn::Vec<FourTag>;
+
+// 16 partial sums to four, by adding the upper half to the lower twice. 16-byte aligned.
+HWY_INLINE FourVec FoldPartials(const float* sums) {
+  const FourTag four;
+  const auto low = hn::Add(hn::Load(four, sums), hn::Load(four, sums + 8));
+  const auto high = hn::Add(hn::Load(four, sums + 4), hn::Load(four, sums + 12));
+  return hn::Add(low, high);
+}
+
+HWY_INLINE void TransposeFour(FourVec& a, FourVec& b, FourVec& c, FourVec& d) {
+  const FourTag four;
+  const hn::Full128<double> two;  // pairs of floats
+  const auto low_ab = hn::BitCast(two, hn::InterleaveLower(four, a, b));
+  const auto low_cd = hn::BitCast(two, hn::InterleaveLower(four, c, d));
+  const auto high_ab = hn::BitCast(two, hn::InterleaveUpper(four, a, b));
+  const auto high_cd = hn::BitCast(two, hn::InterleaveUpper(four, c, d));
+  a = hn::BitCast(four, hn::InterleaveLower(two, low_ab, low_cd));
+  b = hn::BitCast(four, hn::InterleaveUpper(two, low_ab, low_cd));
+  c = hn::BitCast(four, hn::InterleaveLower(two, high_ab, high_cd));
+  d = hn::BitCast(four, hn::InterleaveUpper(two, high_ab, high_cd));
+}
+#endif
+
+// The sum of 16 partial sums in memory, 16-byte aligned: 16 -> 8 -> 4 by adding the upper half to
+// the lower, then (s0 + s2) + (s1 + s3).
+HWY_INLINE float SumOfPartials(const float* sums) {
+  HWY_ALIGN float t[4];
+#if HWY_TARGET != HWY_SCALAR
+  hn::Store(FoldPartials(sums), FourTag(), t);
+#else
+  for (int i = 0; i < 4; ++i) t[i] = (sums[i] + sums[i + 8]) + (sums[i + 4] + sums[i + 12]);
+#endif
+  return (t[0] + t[2]) + (t[1] + t[3]);
+}
+
 HWY_INLINE float SumOfPartials(const Vec (&sums)[kPartialVectors]) {
   HWY_ALIGN float s[kPartialSums];
   for (int i = 0; i < kPartialVectors; ++i) StoreVec(sums[i], s + i * kLanes);
-  const hn::CappedTag<float, 4> four;
-  HWY_ALIGN float t[4];
-  for (size_t i = 0; i < 4; i += hn::Lanes(four)) {
-    const auto low = hn::Add(hn::Load(four, s + i), hn::Load(four, s + i + 8));
-    const auto high = hn::Add(hn::Load(four, s + i + 4), hn::Load(four, s + i + 12));
-    hn::Store(hn::Add(low, high), four, t + i);
-  }
-  return (t[0] + t[2]) + (t[1] + t[3]);
+  return SumOfPartials(s);
+}
+
+// The same for four times 16 partial sums, `stride` floats apart.
+HWY_INLINE void SumsOfFour(const float* sums, std::ptrdiff_t stride, float* to) {
+#if HWY_TARGET != HWY_SCALAR
+  FourVec t0 = FoldPartials(sums), t1 = FoldPartials(sums + stride);
+  FourVec t2 = FoldPartials(sums + 2 * stride), t3 = FoldPartials(sums + 3 * stride);
+  TransposeFour(t0, t1, t2, t3);
+  hn::StoreU(hn::Add(hn::Add(t0, t2), hn::Add(t1, t3)), FourTag(), to);
+#else
+  for (int i = 0; i < 4; ++i) to[i] = SumOfPartials(sums + i * stride);
+#endif
 }
 
 }  // namespace HWY_NAMESPACE

@@ -7,7 +7,7 @@ namespace uper {
 // The product of a matrix with many zeros (activations after ReLU: about half of them) and a dense
 // one:
 //
-//   C[r, n] = finish(start[n] + sum over k < length with A(r, k) != 0 of A(r, k) * B[k, n])
+//   C[r, n] = finish(start + sum over k < length with A(r, k) != 0 of A(r, k) * B[k, n])
 //   A(r, k) = a[r * a_row + k * a_step]
 //
 // The sum is one chain of fused multiply-adds in ascending k, so that C may be computed in any
@@ -26,8 +26,10 @@ struct SparseProblem {
   float* c = nullptr;
   std::ptrdiff_t c_row = 0;
 
-  const float* start = nullptr;  // [columns]; null: zeros
-  bool relu = false;             // finish with max(sum, 0)
+  // Sums begin with start[n], with 0 when it is null, or with C[r, n].
+  const float* start = nullptr;
+  bool start_with_result = false;
+  bool relu = false;  // finish with max(sum, 0)
 };
 
 // Runs on the calling thread; allocates nothing.

@@ -16,8 +16,8 @@ namespace {
 struct Size {
   int rows, columns, length;
 };
-constexpr Size kSizes[] = {{1, 1, 1},    {3, 7, 31},   {17, 16, 32},   {5, 33, 33},
-                           {16, 128, 9}, {2, 200, 70}, {33, 161, 128}, {4, 5, 0}};
+constexpr Size kSizes[] = {{1, 1, 1},    {3, 7, 31},     {17, 16, 32},  {5, 33, 33}, {16, 128, 9},
+                           {2, 200, 70}, {33, 161, 128}, {18, 20, 150}, {4, 5, 0}};
 
 // A matrix of which about half is zero.
 std::vector<float> HalfZero(std::size_t size) {
@@ -83,6 +83,24 @@ TEST(SparseProductTest, IsTheDenseChainToTheBitOnEveryInstructionSet) {
       }
     }
   }
+}
+
+TEST(SparseProductTest, ContinuesTheChainOfAnEarlierProduct) {
+  Example whole({5, 40, 90}, false, true);
+  Example parts = whole;
+  SparseProblem first = whole.problem;
+  first.c = parts.c.data();
+  first.length = 50;
+  first.relu = false;
+  SparseProblem rest = whole.problem;
+  rest.c = parts.c.data();
+  rest.length = 40;
+  rest.a += 50;
+  rest.b += 50 * rest.b_step;
+  rest.start_with_result = true;
+  SparseProduct(first);
+  SparseProduct(rest);
+  EXPECT_EQ(parts.c, whole.Expected());
 }
 
 TEST(SparseProductTest, WhatIsNotFiniteInASkipsNothing) {
