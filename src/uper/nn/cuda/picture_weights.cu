@@ -1,7 +1,10 @@
 #include <cuda_pipeline_primitives.h>
 
+#include <vector>
+
 #include "uper/base/check.h"
 #include "uper/nn/cuda/launch.cuh"
+#include "uper/nn/cuda/picture_sums.h"
 #include "uper/nn/cuda/picture_weights.h"
 #include "uper/nn/cuda/reductions.cuh"
 #include "uper/nn/cuda/warp_tile.cuh"
@@ -13,6 +16,7 @@ constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kLaneFilters = 4;
 constexpr int kWarpFilters = kLanesN * kLaneFilters;
+static_assert(kWarpFilters == kPartFilters);
 
 // How a convolution is shared out. A lane has kTapRows rows of the kernel, all columns, some
 // channels and four filters; a warp kLanesM x kLanesN such tiles; a block kWarpsM x kWarpsN warps.
@@ -68,9 +72,7 @@ struct Sharing {
 using FourByFour = Sharing<4, 2, 1, 4, 1, 4, 9>;
 using ThreeByThree = Sharing<3, 1, 3, 2, 2, 2, 7>;
 
-// The sums over a group of pictures are one part. Few, so that they can all be on their way at
-// once.
-constexpr int kMostParts = 32;
+// The sums over a group of pictures are one part.
 int PicturesOfPart(int count) { return (count + kMostParts - 1) / kMostParts; }
 int PartCount(int count) { return (count + PicturesOfPart(count) - 1) / PicturesOfPart(count); }
 
@@ -408,102 +410,6 @@ __global__ void __launch_bounds__(kThreads, 512 / kThreads)
   StoreBias(call, work, bias, parts + WeightCount(call));
 }
 
-// The parts of a layer are added up by blocks of kSumFloats weights, and of kBiasFilters biases.
-constexpr int kSumThreads = 128;
-constexpr int kSumFloats = 2 * kSumThreads;
-constexpr int kBiasFilters = kWarpFilters;
-constexpr int kBiasRowsAtOnce = kSumFloats / kBiasFilters;
-
-struct PartSums {
-  const float* parts = nullptr;
-  int count = 1;   // of parts
-  int floats = 0;  // of a part
-  int weights = 0;
-  int filters = 0;
-  int bias_rows = 0;
-  float* d_w = nullptr;
-  float* d_bias = nullptr;
-  double* squares = nullptr;
-  int first_block = 0;
-};
-struct SumsCall {
-  PartSums layers[kMostPictureSums];
-  int count = 0;
-};
-
-int SumBlocks(const PictureWeights& call) {
-  return WeightCount(call) / kSumFloats + call.out.channels / kBiasFilters;
-}
-
-// Two neighbours, of all parts in order.
-__device__ inline float2 SumOfParts(const PartSums& layer, int at) {
-  const float* from = layer.parts + at;
-  float2 parts[kMostParts];  // all on their way before the first is added
-#pragma unroll
-  for (int i = 0; i < kMostParts; ++i) {
-    const auto* part = reinterpret_cast<const float2*>(from + std::ptrdiff_t{1} * i * layer.floats);
-    parts[i] = i < layer.count ? *part : make_float2(0, 0);
-  }
-  float2 sum = parts[0];
-#pragma unroll
-  for (int i = 1; i < kMostParts; ++i) {
-    sum.x += parts[i].x;
-    sum.y += parts[i].y;
-  }
-  return sum;
-}
-
-// The bias of kBiasFilters filters from `filter` on. Returns the thread's contribution, if it has
-// one.
-__device__ inline float SumBias(const PartSums& layer, int filter, float2* scratch) {
-  constexpr int kTwos = kBiasFilters / 2;
-  const int thread = static_cast<int>(threadIdx.x);
-  float2 sum = make_float2(0, 0);
-  for (int row = thread / kTwos; row < layer.bias_rows; row += kBiasRowsAtOnce) {
-    const float2 one =
-        SumOfParts(layer, layer.weights + row * layer.filters + filter + thread % kTwos * 2);
-    sum.x += one.x;
-    sum.y += one.y;
-  }
-  scratch[thread] = sum;
-  __syncthreads();
-  if (thread >= kBiasFilters) return 0;
-  const auto* rows = reinterpret_cast<const float*>(scratch) + thread;
-  float all = 0;
-#pragma unroll
-  for (int row = 0; row < kBiasRowsAtOnce; ++row) all += rows[row * kBiasFilters];
-  layer.d_bias[filter + thread] = all;
-  return all;
-}
-
-__device__ inline double Square(float x) { return static_cast<double>(x) * static_cast<double>(x); }
-
-__global__ void __launch_bounds__(kSumThreads)
-    PictureSumsKernel(const __grid_constant__ SumsCall call) {
-  __shared__ float2 rows[kSumThreads];
-  __shared__ double scratch[kWarpSize];
-  int index = 0;
-  while (index + 1 < call.count &&
-         static_cast<int>(blockIdx.x) >= call.layers[index + 1].first_block) {
-    ++index;
-  }
-  const PartSums& layer = call.layers[index];
-  const int block = static_cast<int>(blockIdx.x) - layer.first_block;
-  const int weight_blocks = layer.weights / kSumFloats;
-  double squares = 0;
-  AwaitPredecessor();
-  if (block < weight_blocks) {
-    const int at = block * kSumFloats + 2 * static_cast<int>(threadIdx.x);
-    const float2 sum = SumOfParts(layer, at);
-    *reinterpret_cast<float2*>(layer.d_w + at) = sum;
-    squares = Square(sum.x) + Square(sum.y);
-  } else {
-    squares = Square(SumBias(layer, (block - weight_blocks) * kBiasFilters, rows));
-  }
-  squares = BlockSum(squares, scratch);
-  if (threadIdx.x == 0) layer.squares[block] = squares;
-}
-
 // Calls visit(Sharing) for the layer's, if there is one.
 template <typename Result, typename Visit>
 Result WithSharing(const ConvolutionSpec& spec, Result otherwise, const Visit& visit) {
@@ -542,7 +448,9 @@ std::size_t PictureWeightParts(const PictureWeights& call) {
   return std::size_t{1} * PartCount(call.count) * PartFloatsOf(call);
 }
 
-int PictureWeightSquares(const PictureWeights& call) { return SumBlocks(call); }
+int PictureWeightSquares(const PictureWeights& call) {
+  return PartSumBlocks(WeightCount(call), call.out.channels);
+}
 
 void LaunchPictureWeights(const PictureWeights& call, cudaStream_t stream) {
   UPER_CHECK(SuitsPictureWeights(call.in, call.out, call.spec), "a convolution of another kind");
@@ -553,29 +461,20 @@ void LaunchPictureWeights(const PictureWeights& call, cudaStream_t stream) {
 }
 
 void LaunchPictureSums(std::span<const PictureWeights> calls, cudaStream_t stream, Follow follow) {
-  UPER_CHECK(!calls.empty() && calls.size() <= kMostPictureSums, "more layers than one call has");
-  SumsCall sums;
-  int blocks = 0;
+  std::vector<PartSums> layers;
   for (const PictureWeights& call : calls) {
     const int floats = PartFloatsOf(call);
-    sums.layers[sums.count++] = {.parts = call.parts,
-                                 .count = PartCount(call.count),
-                                 .floats = floats,
-                                 .weights = WeightCount(call),
-                                 .filters = call.out.channels,
-                                 .bias_rows = (floats - WeightCount(call)) / call.out.channels,
-                                 .d_w = call.d_w,
-                                 .d_bias = call.d_bias,
-                                 .squares = call.squares,
-                                 .first_block = blocks};
-    blocks += SumBlocks(call);
+    layers.push_back({.parts = call.parts,
+                      .count = PartCount(call.count),
+                      .floats = floats,
+                      .weights = WeightCount(call),
+                      .filters = call.out.channels,
+                      .bias_rows = (floats - WeightCount(call)) / call.out.channels,
+                      .d_w = call.d_w,
+                      .d_bias = call.d_bias,
+                      .squares = call.squares});
   }
-  LaunchKernel("sums of parts", PictureSumsKernel,
-               {.grid = static_cast<unsigned>(blocks),
-                .block = kSumThreads,
-                .stream = stream,
-                .follow = follow},
-               sums);
+  LaunchPartSums(layers, stream, follow);
 }
 
 }  // namespace uper

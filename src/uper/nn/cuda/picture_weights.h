@@ -6,6 +6,7 @@
 #include <span>
 
 #include "uper/nn/cuda/follow.h"
+#include "uper/nn/cuda/picture_sums.h"
 #include "uper/nn/network_spec.h"
 
 namespace uper {
@@ -42,8 +43,7 @@ int PictureWeightSquares(const PictureWeights& call);
 // Writes parts.
 void LaunchPictureWeights(const PictureWeights& call, cudaStream_t stream);
 
-// From the parts of at most kMostPictureSums layers d_w, d_bias and squares.
-inline constexpr int kMostPictureSums = 4;
+// From the parts of at most kMostPartSums layers d_w, d_bias and squares.
 void LaunchPictureSums(std::span<const PictureWeights> calls, cudaStream_t stream,
                        Follow follow = Follow::kAfter);
 

@@ -112,7 +112,7 @@ void Torso::AddWeightParts() {
     const Layer& layer = layers_[i];
     weight_parts_.emplace_back();
     if (i > 0 && layer.convolution && options_.precision == Precision::kFp32 && layer.w % 4 == 0 &&
-        layer.b % 4 == 0 && count < kMostPictureSums &&
+        layer.b % 4 == 0 && count < kMostPartSums &&
         SuitsPictureWeights(layer.in, layer.out, layer.spec)) {
       ++count;
       weight_parts_[i] = DeviceBuffer<float>(PictureWeightParts(WeightPictures(i, {}, nullptr)));
