@@ -127,9 +127,11 @@ class CudaLearner final : public GpuLearner {
   const HeadShape head_;
   const OptimizerRules rules_;
   const std::size_t hidden_w_, head_w_, head_b_;  // offsets
+  // Beside the main stream: weights of convolutions, what samples tell; the head's norm, the hidden
+  // layer's step, the head's.
   Stream main_, side_, findings_;
-  Stream norm_{Stream::kPatient}, fourth_{Stream::kPatient}, ahead_{Stream::kPatient};
-  Event fork_, join_, fourth_fork_, fourth_done_, begin_done_, ahead_fork_, ahead_done_,
+  Stream norm_{Stream::kPatient}, dense_{Stream::kPatient}, ahead_{Stream::kPatient};
+  Event fork_, join_, dense_fork_, dense_done_, begin_done_, ahead_fork_, ahead_done_,
       squares_done_, findings_fork_, findings_done_;
   Torso torso_, acting_torso_;
 

@@ -180,8 +180,8 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
                   Follow::kOverlap);
   // The hidden layer's gradient is there long before that of the convolutions.
   const auto step_hidden = [&](const float* inputs) {
-    fourth_fork_.Order(main_, fourth_);
-    CheckCuda(cudaStreamWaitEvent(fourth_, begin_done_), "cudaStreamWaitEvent");
+    dense_fork_.Order(main_, dense_);
+    CheckCuda(cudaStreamWaitEvent(dense_, begin_done_), "cudaStreamWaitEvent");
     const int count = DenseStepBlocks(torso_.hidden_inputs(), head_.hidden_total());
     LaunchDenseStep({.rules = rules_,
                      .batch = spec_.batch,
@@ -193,7 +193,7 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
                      .parameters = {from.block(hidden_w_), to.block(hidden_w_)},
                      .state = step_.data(),
                      .squares = squares_.data() + squares_.size() - count},
-                    fourth_);
+                    dense_);
   };
   torso_.Backward(PassOf(kOnline, from), gradient_.data(), squares_.data(),
                   {.main = main_,
@@ -202,7 +202,7 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
                    .join = join_,
                    .observations_ready = begin_done_,
                    .hidden_weights = step_hidden});
-  fourth_done_.Order(fourth_, main_);
+  dense_done_.Order(dense_, main_);
   CheckCuda(cudaStreamWaitEvent(main_, squares_done_), "cudaStreamWaitEvent");
 }
 
