@@ -21,7 +21,7 @@ void ActionGroups::Build(std::span<const int> chosen, int batch, int lists) {
     UPER_CHECK(action >= 0 && action < actions_, "no such action: " + std::to_string(action));
   }
   for (int list = 0; list < lists; ++list) {
-    int* begins = &begins_[list * (actions_ + 1)];
+    int* begins = &begins_[std::size_t{1} * list * (actions_ + 1)];
     int* samples = &samples_[std::size_t{1} * list * max_batch_];
     // Numbers of samples, then where each group ends, then (from the last sample on) where it
     // begins.

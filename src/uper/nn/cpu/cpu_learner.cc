@@ -12,7 +12,7 @@
 namespace uper {
 namespace {
 
-const LearnerSpec& Validated(const LearnerSpec& spec) {
+LearnerSpec Validated(const LearnerSpec& spec) {
   spec.Validate();
   if (spec.precision != Precision::kFp32) {
     throw Error(ErrorKind::kUsage, "the CPU multiplies in fp32 only: set precision to \"fp32\"");
@@ -130,13 +130,14 @@ void CpuLearner::ChooseTargetActions() {
   const std::size_t actions = spec_.network.actions;
   for (int b = 0; b < spec_.batch; ++b) {
     const std::span<float> values =
-        std::span(member_values_).subspan(b * members * actions, members * actions);
+        std::span(member_values_).subspan(actions * members * b, actions * members);
     if (spec_.loss.target_action == TargetAction::kEnsemble) {
       // All members take the action of the largest sum.
       for (int k = 1; k < members; ++k) {
         for (std::size_t a = 0; a < actions; ++a) values[a] += values[k * actions + a];
       }
-      std::fill_n(&target_actions_[b * members], members, ArgMax(values.first(actions)));
+      std::fill_n(&target_actions_[std::size_t{1} * b * members], members,
+                  ArgMax(values.first(actions)));
     } else {
       for (int k = 0; k < members; ++k) {
         target_actions_[b * members + k] = ArgMax(values.subspan(k * actions, actions));

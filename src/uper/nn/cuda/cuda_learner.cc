@@ -12,7 +12,7 @@
 namespace uper {
 namespace {
 
-const LearnerSpec& Validated(const LearnerSpec& spec) {
+LearnerSpec Validated(const LearnerSpec& spec) {
   spec.Validate();
   return spec;
 }

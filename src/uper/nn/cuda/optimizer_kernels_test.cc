@@ -164,7 +164,8 @@ TEST_F(OptimizerKernelsTest, TheBiasAndItsAverages) {
     }
     EXPECT_LT(RelativeError(FromGpu(member_bias), member_means), 1e-6);
     // A learner that goes on from saved parameters has the same bits.
-    DeviceBuffer<float> w(30 * outputs), weights(30), mean_weights(30), table = Poisoned(30);
+    DeviceBuffer<float> w(std::size_t{30} * outputs), weights(30), mean_weights(30),
+        table = Poisoned(30);
     LaunchTables(s, w.data(), gpu_p.data() + first,
                  {weights.data(), table.data(), mean_weights.data()}, nullptr);
     EXPECT_TRUE(SameBits(FromGpu(table), FromGpu(member_bias)));
@@ -205,8 +206,10 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
       std::vector<std::uint64_t> bits;
       for (const int mask : RandomInts(batch, 1024, "masks")) bits.push_back(mask & members);
       const DeviceBuffer<std::uint64_t> masks = OnGpu(bits);
-      const DeviceBuffer<float> hidden = OnGpu(RandomFloats(batch * s.hidden_total(), "hidden"));
-      const DeviceBuffer<float> d_out = OnGpu(RandomFloats(batch * s.members * s.outputs, "d"));
+      const DeviceBuffer<float> hidden =
+          OnGpu(RandomFloats(std::size_t{1} * batch * s.hidden_total(), "hidden"));
+      const DeviceBuffer<float> d_out =
+          OnGpu(RandomFloats(std::size_t{1} * batch * s.members * s.outputs, "d"));
       const HeadGradient gradient{.batch = batch,
                                   .actions = actions.data(),
                                   .masks = masks.data(),

@@ -44,10 +44,12 @@ std::vector<double> PlainGradient(const PictureWeights& call, std::span<const fl
   for (int place = 0; place < call.count * positions; ++place) {
     const int picture = place / positions;
     const int top = place % positions / call.out.width, left = place % call.out.width;
-    const float* d = d_out.data() + call.d_row + filters + picture * call.d_picture +
-                     top * call.d_row + left * filters;
-    const float* window = x.data() + picture * call.in.size() +
-                          (top * call.in.width + left) * call.spec.stride * call.in.channels;
+    const std::size_t at =
+        call.d_row + filters + picture * call.d_picture + top * call.d_row + left * filters;
+    const float* d = d_out.data() + at;
+    const std::size_t first = picture * call.in.size() +
+                              (top * call.in.width + left) * call.spec.stride * call.in.channels;
+    const float* window = x.data() + first;
     for (int tap = 0; tap <= taps; ++tap) {
       const double value =
           tap < taps ? double{window[tap / row * call.in.width * call.in.channels + tap % row]}

@@ -51,8 +51,9 @@ std::vector<double> PlainWeights(const WeightsCase& c, const WeightsData& data, 
   const PictureShape in = InOf(c), out = OutOf(c);
   std::vector<double> result(kWeightCount + kUnits);
   for (std::size_t place = 0; place < data.d_out.size() / kUnits; ++place) {
-    const std::size_t picture = place / (out.height * out.width);
-    const int y = static_cast<int>(place % (out.height * out.width)) / out.width;
+    const std::size_t positions = std::size_t{1} * out.height * out.width;
+    const std::size_t picture = place / positions;
+    const int y = static_cast<int>(place % positions) / out.width;
     const int x = static_cast<int>(place % out.width);
     const float* d = data.d_out.data() + place * kUnits;
     for (int tap = 0; tap < kTaps * kTaps * kPlanes; ++tap) {

@@ -122,6 +122,7 @@ void Torso::AddWeightParts() {
 
 PictureWeights Torso::WeightPictures(std::size_t index, const Pass& pass, float* gradient) {
   const Layer& layer = layers_[index];
+  const bool only_sizes = gradient == nullptr;
   return {.in = layer.in,
           .out = layer.out,
           .spec = layer.spec,
@@ -131,8 +132,8 @@ PictureWeights Torso::WeightPictures(std::size_t index, const Pass& pass, float*
           .d_row = layer.d_width() * layer.out.channels,
           .d_picture = layer.d_size(),
           .parts = weight_parts_[index].data(),
-          .d_w = gradient + layer.w,
-          .d_bias = gradient + layer.b};
+          .d_w = only_sizes ? nullptr : gradient + layer.w,
+          .d_bias = only_sizes ? nullptr : gradient + layer.b};
 }
 
 }  // namespace uper
