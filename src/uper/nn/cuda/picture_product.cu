@@ -20,7 +20,8 @@ __device__ int At(const Affine& offset, int row, int column) {
   return offset.first + row * offset.row + column * offset.column;
 }
 
-// Divides small numbers with a multiplication: where number * divisor < 2^16.
+// Divides small numbers with a multiplication: where number * divisor < kSmall.
+constexpr int kSmall = 1 << 16;
 struct SmallDivision {
   int divisor;
   unsigned inverse;
@@ -337,6 +338,13 @@ int MostTaps(const PictureCall& call) {
   return most;
 }
 
+// What the kernel divides by groups of four channels: numbers of threads, and of groups of all
+// taps.
+bool HasSmallDivisions(const PictureCall& call) {
+  const long long quads = call.channels / 4;
+  return kThreads * quads < kSmall && MostTaps(call) * quads * quads < kSmall;
+}
+
 template <typename Tile>
 void Launch(const PictureCall& call, cudaStream_t stream) {
   LaunchKernel("convolution of pictures", PictureKernel<Tile>,
@@ -378,6 +386,7 @@ auto WithTile(const PictureCall& call, const Visit& visit) {
 bool SuitsPictures(const PictureCall& call) {
   if (call.channels % 4 != 0 || call.columns % 16 != 0) return false;
   if (call.count > PictureCall::kMaxProducts || MostPositions(call) > kTileRows[2]) return false;
+  if (!HasSmallDivisions(call)) return false;
   return WithTile(call, [&](auto tile) {
     return sizeof(float) * tile.Floats(call, MostTaps(call)) <= kLargestShared;
   });

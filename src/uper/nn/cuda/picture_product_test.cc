@@ -172,6 +172,9 @@ TEST(PictureProduct, KnowsWhatItCannotDo) {
   EXPECT_FALSE(suits({20, 20, 32, 4, 2, 40, 1}));   // columns in sixteens
   EXPECT_FALSE(suits({20, 20, 32, 4, 1, 64, 1}));   // 289 positions
   EXPECT_FALSE(suits({21, 21, 128, 3, 3, 64, 1}));  // a picture of 233 KB
+  EXPECT_TRUE(suits({3, 3, 336, 3, 3, 16, 1}));
+  EXPECT_FALSE(suits({3, 3, 344, 3, 3, 16, 1}));   // more channels than the kernel can divide
+  EXPECT_FALSE(suits({1, 1, 1024, 1, 1, 16, 1}));  // the same, of one tap
 }
 
 }  // namespace

@@ -24,6 +24,18 @@ __device__ inline float4 Widen(unsigned pixels, float scale) {
   return make_float4(value(0x7540), value(0x7541), value(0x7542), value(0x7543));
 }
 
+// sums += a * (low, high).
+__device__ inline void AddEight(float a, const float4& low, const float4& high, float (&sums)[8]) {
+  sums[0] = fmaf(a, low.x, sums[0]);
+  sums[1] = fmaf(a, low.y, sums[1]);
+  sums[2] = fmaf(a, low.z, sums[2]);
+  sums[3] = fmaf(a, low.w, sums[3]);
+  sums[4] = fmaf(a, high.x, sums[4]);
+  sums[5] = fmaf(a, high.y, sums[5]);
+  sums[6] = fmaf(a, high.z, sums[6]);
+  sums[7] = fmaf(a, high.w, sums[7]);
+}
+
 // In plain fp32: a lane has 5 positions and 8 filters.
 struct FmaPixelShare {
   static constexpr bool kScalesPixels = true;  // before they are multiplied
@@ -64,7 +76,7 @@ struct FmaPixelShare {
 #pragma unroll
           for (int i = 0; i < kLanePositions; ++i) {
             const float value = e == 0 ? a[i].x : e == 1 ? a[i].y : e == 2 ? a[i].z : a[i].w;
-            AddRow(value, low, high, result.sums[i]);
+            AddEight(value, low, high, result.sums[i]);
           }
         }
       }
@@ -81,20 +93,6 @@ struct FmaPixelShare {
       *reinterpret_cast<float4*>(row + kPixelFilters / 2) =
           make_float4(eight[4], eight[5], eight[6], eight[7]);
     }
-  }
-
- private:
-  // sums += a * (low, high).
-  __device__ static void AddRow(float a, const float4& low, const float4& high,
-                                float (&sums)[kLaneFilters]) {
-    sums[0] = fmaf(a, low.x, sums[0]);
-    sums[1] = fmaf(a, low.y, sums[1]);
-    sums[2] = fmaf(a, low.z, sums[2]);
-    sums[3] = fmaf(a, low.w, sums[3]);
-    sums[4] = fmaf(a, high.x, sums[4]);
-    sums[5] = fmaf(a, high.y, sums[5]);
-    sums[6] = fmaf(a, high.z, sums[6]);
-    sums[7] = fmaf(a, high.w, sums[7]);
   }
 };
 

@@ -172,23 +172,12 @@ class SegmentFetch {
 struct LaneSums {
   float sums[kKernel][8] = {};  // [column of the kernel][filter: see LaneFilter()]
 
-  // One pixel of the window.
-  __device__ void Add(int column, float pixel, const float4& low, const float4& high) {
-    float(&to)[8] = sums[column];
-    to[0] = fmaf(pixel, low.x, to[0]);
-    to[1] = fmaf(pixel, low.y, to[1]);
-    to[2] = fmaf(pixel, low.z, to[2]);
-    to[3] = fmaf(pixel, low.w, to[3]);
-    to[4] = fmaf(pixel, high.x, to[4]);
-    to[5] = fmaf(pixel, high.y, to[5]);
-    to[6] = fmaf(pixel, high.z, to[6]);
-    to[7] = fmaf(pixel, high.w, to[7]);
-  }
+  // Four pixels of the window.
   __device__ void AddFour(int column, const float4& pixels, const float4& low, const float4& high) {
-    Add(column, pixels.x, low, high);
-    Add(column + 1, pixels.y, low, high);
-    Add(column + 2, pixels.z, low, high);
-    Add(column + 3, pixels.w, low, high);
+    AddEight(pixels.x, low, high, sums[column]);
+    AddEight(pixels.y, low, high, sums[column + 1]);
+    AddEight(pixels.z, low, high, sums[column + 2]);
+    AddEight(pixels.w, low, high, sums[column + 3]);
   }
 };
 
