@@ -1,6 +1,9 @@
 """--device from outside: what a GPU must do where there is one, and what happens where there is none."""
 
 import json
+import os
+import pathlib
+import subprocess
 
 import numpy as np
 import pytest
@@ -151,3 +154,22 @@ def test_a_step_is_that_of_the_cpu(uper, gpu, tmp_path, agent):
             continue
         scale = np.abs(cpu[name].astype(np.float64)).max() or 1
         assert np.abs(cpu[name].astype(np.float64) - cuda[name]).max() <= 1e-5 * scale, name
+
+
+def test_a_lost_gpu_ends_the_run_and_leaves_its_checkpoints(uper, gpu, tmp_path):
+    if not gpu:
+        pytest.skip("no GPU")
+    library = tmp_path / "lose_gpu.so"
+    source = pathlib.Path(__file__).with_name("lose_gpu.c")
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library, "-ldl", "-lpthread"], check=True)
+    frames = 60_000
+    result = uper("train", "--agent", "qr-ens-uper", *SMALL, "--frames", frames, "--device", "cuda", "--out",
+                  tmp_path / "run", env={**os.environ, "LD_PRELOAD": str(library), "LOSE_GPU_AFTER": "4"})
+    assert "lose_gpu: 0" in result.stderr
+    assert result.returncode == 4, result.stderr
+    assert uper("verify", tmp_path / "run").returncode == 0
+    assert 200 <= json.loads(uper("inspect", tmp_path / "run", "--json").stdout)["frames"] < frames
+    for folder in ["run", "whole"]:  # the first one goes on
+        result = train(uper, tmp_path / folder, frames, "cuda")
+        assert result.returncode == 0, result.stderr
+    assert hashes(uper, tmp_path / "run") == hashes(uper, tmp_path / "whole")

@@ -38,6 +38,9 @@ class BatchSource {
   virtual void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) = 0;
   virtual void EnqueueEnd(const StepState* step, cudaStream_t stream) = 0;
   virtual void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) = 0;
+  // Where the planes of those observations are when the graph runs, [count, plane], nullptr for
+  // zeros; or nullptr if observations are not stacks of planes.
+  virtual const std::byte* const* ActingPlanes() const = 0;
 };
 
 }  // namespace uper

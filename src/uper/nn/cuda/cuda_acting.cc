@@ -21,7 +21,7 @@ void CudaLearner::ActionValues(std::span<const std::byte> observations, int coun
   if (!graph) {
     const std::byte* from =
         ReadsHostObservations(count) ? host_observations_.data() : acting_bytes_.data();
-    graph = Graph(main_, [&] { EnqueueActing(current(), count, from); });
+    graph = Graph(main_, [&] { EnqueueActing(current(), count, {.pixels = from}); });
   }
   StageObservations(observations, count);
   graph.Launch(main_);
@@ -67,8 +67,11 @@ void CudaLearner::BeginActing(BatchSource& source, int count) {
   Graph& graph = source_acting_graphs_[current_][count];
   if (!graph) {
     graph = Graph(main_, [&] {
+      if (acting_torso_.reads_planes() && source.ActingPlanes() != nullptr) {
+        return EnqueueActing(current(), count, {.planes = source.ActingPlanes()});
+      }
       source.EnqueueObservations(count, acting_bytes_.data(), main_);
-      EnqueueActing(current(), count, acting_bytes_.data());
+      EnqueueActing(current(), count, {.pixels = acting_bytes_.data()});
     });
   }
   graph.Launch(main_);
@@ -81,15 +84,15 @@ void CudaLearner::FinishActing(int count, std::span<float> q) {
   std::copy_n(q_.data(), q.size(), q.begin());
 }
 
-void CudaLearner::EnqueueActing(ParameterSet& set, int count, const std::byte* observations) {
+// `pass`: where the observations are.
+void CudaLearner::EnqueueActing(ParameterSet& set, int count, Torso::Pass pass) {
   if (!acting_torso_.reads_pixels()) {
-    LaunchConvertObservations(spec_.network.input, observations, count, acting_observations_.data(),
-                              main_);
+    LaunchConvertObservations(spec_.network.input, static_cast<const std::byte*>(pass.pixels),
+                              count, acting_observations_.data(), main_);
   }
-  const Torso::Pass pass{.parameters = set.online.data(),
-                         .observations = acting_observations_.data(),
-                         .pixels = observations,
-                         .activations = &acting_activations_};
+  pass.parameters = set.online.data();
+  pass.observations = acting_observations_.data();
+  pass.activations = &acting_activations_;
   acting_torso_.Forward({&pass, 1}, count, main_);
   EnqueueActionValues(set, count);
 }

@@ -100,7 +100,7 @@ class CudaLearner final : public GpuLearner {
   void EnqueueBackward(ParameterSet& from, ParameterSet& to);
   void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream);
   void EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to);
-  void EnqueueActing(ParameterSet& set, int count, const std::byte* observations);
+  void EnqueueActing(ParameterSet& set, int count, Torso::Pass pass);
   // Brings the observations to where the kernels read them.
   void StageObservations(std::span<const std::byte> observations, int count);
   bool ReadsHostObservations(int count) const { return count <= 2; }

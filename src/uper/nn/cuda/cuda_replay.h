@@ -40,6 +40,7 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) override;
   void EnqueueEnd(const StepState* step, cudaStream_t stream) override;
   void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) override;
+  const std::byte* const* ActingPlanes() const override { return acting_frames_.data(); }
   Block& NextBlock();
   void Stage(const ReplayGrowth& growth, Block* block);
   void LaunchStaged();

@@ -1,4 +1,5 @@
 #include <cooperative_groups.h>
+#include <cuda_pipeline_primitives.h>
 
 #include "uper/base/check.h"
 #include "uper/nn/cuda/few_rows.h"
@@ -10,7 +11,9 @@ namespace {
 
 constexpr int kChunk = ProductChunk(Along::kLength);
 constexpr int kSteps = kChunk / kProductWarps;  // of a chunk for one warp
-constexpr int kAhead = 4;                       // chunks whose weights are fetched at a time
+// Chunks whose weights are fetched at a time: all that a split of the Atari network has, so that
+// nothing is left to wait for when the inputs are there.
+constexpr int kAhead = 7;
 constexpr int kColumns = kWarp;                 // of a block
 
 // Of one split.
@@ -18,7 +21,7 @@ int MostChunks(int length, int splits) { return (length / kChunk + splits - 1) /
 
 // Grid: groups of columns, splits. A lane has a column, the warps share the length as in a product.
 template <int kRows>
-__global__ void __launch_bounds__(kProductThreads, 1)
+__global__ void __launch_bounds__(kProductThreads, 2)
     FewRowsKernel(const __grid_constant__ Product p, int splits, int most_chunks) {
   extern __shared__ __align__(16) float inputs[];  // [row][step] of the split
   __shared__ float warp_sums[kProductWarps][kRows][kColumns];
@@ -49,9 +52,10 @@ __global__ void __launch_bounds__(kProductThreads, 1)
     const int row = i / part;
     const int step = begin * kChunk + i % part;
     if (row >= p.rows || step >= end * kChunk) continue;
-    *reinterpret_cast<float4*>(inputs + i) =
-        *reinterpret_cast<const float4*>(p.a + row * p.a_rows.stride + step);
+    __pipeline_memcpy_async(inputs + i, p.a + row * p.a_rows.stride + step, sizeof(float4));
   }
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
   __syncthreads();
   float sums[kRows] = {};
   for (int first = 0; begin + first < end; first += kAhead) {

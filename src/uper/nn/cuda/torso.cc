@@ -28,7 +28,11 @@ Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Optio
     : options_(options), input_(spec.input) {
   AddLayers(spec, layout);
   AddPixelTables();
-  if (!options.backward) return;
+  if (!options.backward) {
+    has_picture_stack_ = options.precision == Precision::kFp32 && ParametersSuitVectors() &&
+                         SuitsPictureStack(spec.input, spec.convolutions);
+    return;
+  }
   if (has_pixel_convolution_ && SuitsPixelWeights(layers_[0].in, layers_[0].out)) {
     pixel_parts_ = DeviceBuffer<float>(PixelWeightParts(options.max_batch));
   }
@@ -266,7 +270,10 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
   UPER_CHECK(static_cast<int>(passes.size()) <= options_.max_passes && count <= options_.max_batch,
              "more passes or observations than there is memory for");
   std::size_t first = 0;
-  if (has_pixel_convolution_) {
+  if (has_picture_stack_) {
+    for (const Pass& pass : passes) ForwardStack(pass, count, stream);
+    first = PictureStack::kLayers;
+  } else if (has_pixel_convolution_) {
     ForwardPixels(passes, count, stream);
     first = 1;
   }

@@ -8,6 +8,7 @@
 
 #include "uper/nn/cuda/device_buffer.h"
 #include "uper/nn/cuda/picture_product.h"
+#include "uper/nn/cuda/picture_stack.h"
 #include "uper/nn/cuda/picture_weights.h"
 #include "uper/nn/cuda/product.h"
 #include "uper/nn/network_spec.h"
@@ -47,6 +48,8 @@ class Torso {
     // [count, height, width, channel], scaled: for what does not read pixels.
     const float* observations = nullptr;
     const void* pixels = nullptr;  // the same as they came, there when Forward() was called
+    // Instead of both, if the torso reads planes: see PictureStack.
+    const std::byte* const* planes = nullptr;
     Activations* activations = nullptr;
   };
   void Forward(std::span<const Pass> passes, int count, cudaStream_t stream);
@@ -71,6 +74,8 @@ class Torso {
   int hidden_inputs() const { return layers_.back().taps(); }
   // Forward(), or Backward(), reads Pass::pixels and never looks at Pass::observations.
   bool reads_pixels() const { return pixel_taps_.size() > 0; }
+  // Forward() can do with Pass::planes.
+  bool reads_planes() const { return has_picture_stack_; }
   bool backward_reads_pixels() const { return pixel_parts_.size() > 0; }
   // [batch, hidden_total]: where the head leaves the hidden layer's gradient.
   float* d_hidden() { return d_outputs_.back().data(); }
@@ -121,6 +126,8 @@ class Torso {
   ProductCall ForwardCall(const Layer& layer, int batch) const;
   void UsePixels(ProductCall& call) const;
   void ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream) const;
+  void ForwardStack(const Pass& pass, int count, cudaStream_t stream) const;
+  bool ParametersSuitVectors() const;
   void ForwardProducts(std::size_t layer, std::span<const Pass> passes, int count,
                        cudaStream_t stream);
   // The same as whole pictures; whether that is possible and pays does not depend on the pointers.
@@ -144,6 +151,7 @@ class Torso {
   // The first layer's tables for pixels in planes: [batch, position], [tap] in (channel, row,
   // column) order, and that order in the weights. Empty if the pictures do not suit.
   DeviceBuffer<int> pixel_windows_, pixel_taps_, pixel_weights_;
+  bool has_picture_stack_ = false;      // there is one kernel for all convolutions
   bool has_pixel_convolution_ = false;  // there is a kernel of its own for the first layer
   DeviceBuffer<float> pixel_parts_;     // of its weights' gradient, if that has one of its own too
   std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first

@@ -19,6 +19,25 @@ bool Torso::PaysAsPictures(const Layer& layer, const PictureCall& call) const {
          blocks >= kFewestBlocks && SuitsPictures(call);
 }
 
+bool Torso::ParametersSuitVectors() const {
+  return std::ranges::all_of(
+      layers_, [](const Layer& layer) { return layer.w % 4 == 0 && layer.b % 4 == 0; });
+}
+
+// Leaves the activations of all convolutions but the last as they were.
+void Torso::ForwardStack(const Pass& pass, int count, cudaStream_t stream) const {
+  PictureStack call{.pixels = static_cast<const std::uint8_t*>(pass.pixels),
+                    .planes = pass.planes,
+                    .scale = input_.scale,
+                    .count = count,
+                    .out = pass.activations->layers[PictureStack::kLayers - 1].data()};
+  for (int i = 0; i < PictureStack::kLayers; ++i) {
+    call.w[i] = pass.parameters + layers_[i].w;
+    call.bias[i] = pass.parameters + layers_[i].b;
+  }
+  LaunchPictureStack(call, stream);
+}
+
 // Without passes: of the size that work is cut for.
 PictureCall Torso::ForwardPictures(std::size_t index, std::span<const Pass> passes,
                                    int count) const {

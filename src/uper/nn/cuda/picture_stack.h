@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "uper/nn/network_spec.h"
+
+namespace uper {
+
+// The three convolutions of the Atari network in one kernel: a cluster of blocks has a picture,
+// each of them an eighth of the filters of every layer, and what they find goes from one's shared
+// memory to the others'. For few pictures, where starting kernels and fetching what the one before
+// has written takes longer than to compute it.
+
+struct PictureStack {
+  static constexpr int kLayers = 3;
+
+  const std::uint8_t* pixels = nullptr;  // [count, channel, height, width]
+  // Instead: where each plane is, nullptr for zeros. [count, channel]; all of it, and the table
+  // itself, may be pinned memory of the host.
+  const std::byte* const* planes = nullptr;
+  float scale = 1;  // of a pixel
+  int count = 1;
+  const float* w[kLayers] = {};     // [kernel row, kernel column, channel, filter]
+  const float* bias[kLayers] = {};  // [filter]
+  float* out = nullptr;             // [count, row, column, filter] of the last
+};
+
+// Whether LaunchPictureStack() can do these layers. Operands must be aligned to 16 bytes.
+bool SuitsPictureStack(const InputSpec& input, std::span<const ConvolutionSpec> layers);
+
+void LaunchPictureStack(const PictureStack& call, cudaStream_t stream);
+
+}  // namespace uper

@@ -1,0 +1,196 @@
+#include "uper/nn/cuda/picture_stack.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "uper/nn/cuda/test_support.h"
+#include "uper/nn/test_data.h"
+
+namespace uper {
+namespace {
+
+constexpr InputSpec kScreen{.height = 84,
+                            .width = 84,
+                            .channels = 4,
+                            .type = InputType::kUint8,
+                            .layout = InputLayout::kPlanes};
+constexpr ConvolutionSpec kLayers[] = {{.filters = 32, .kernel = 8, .stride = 4},
+                                       {.filters = 64, .kernel = 4, .stride = 2},
+                                       {.filters = 64, .kernel = 3, .stride = 1}};
+
+constexpr int kPixels = 4 * 84 * 84;
+
+// One layer by plain loops: [row][column][channel] of `side` rows and columns.
+std::vector<double> Convolved(const std::vector<double>& in, int side, int channels,
+                              const ConvolutionSpec& layer, const std::vector<float>& w,
+                              const std::vector<float>& bias) {
+  const int out_side = (side - layer.kernel) / layer.stride + 1;
+  std::vector<double> out;
+  for (int y = 0; y < out_side; ++y) {
+    for (int x = 0; x < out_side; ++x) {
+      for (int f = 0; f < layer.filters; ++f) {
+        double sum = bias[f];
+        for (int i = 0; i < layer.kernel; ++i) {
+          for (int j = 0; j < layer.kernel; ++j) {
+            const double* pixel =
+                &in[std::size_t{1} * ((y * layer.stride + i) * side + x * layer.stride + j) *
+                    channels];
+            const float* tap =
+                &w[std::size_t{1} * (i * layer.kernel + j) * channels * layer.filters];
+            for (int c = 0; c < channels; ++c) sum += pixel[c] * tap[c * layer.filters + f];
+          }
+        }
+        out.push_back(std::max(0.0, sum));
+      }
+    }
+  }
+  return out;
+}
+
+struct Weights {
+  std::vector<float> w[PictureStack::kLayers], bias[PictureStack::kLayers];
+
+  // `whole`: few and whole numbers, so that every sum is exact.
+  explicit Weights(bool whole) {
+    int channels = kScreen.channels;
+    for (int i = 0; i < PictureStack::kLayers; ++i) {
+      const ConvolutionSpec& layer = kLayers[i];
+      const std::size_t size =
+          std::size_t{1} * layer.kernel * layer.kernel * channels * layer.filters;
+      w[i] = RandomFloats(size, "w" + std::to_string(i));
+      bias[i] = RandomFloats(layer.filters, "b" + std::to_string(i));
+      for (float& value : w[i]) value *= 0.1F;
+      if (whole) {
+        std::ranges::fill(w[i], 0.0F);
+        for (const int at : RandomInts(size / 16, static_cast<int>(size), "w")) {
+          w[i][at] += static_cast<float>(1 - at % 3);
+        }
+        for (float& value : bias[i]) value = value > 0 ? 2.0F : -1.0F;
+      }
+      channels = layer.filters;
+    }
+  }
+};
+
+std::vector<std::uint8_t> Screens(int count, int levels) {
+  std::vector<std::uint8_t> pixels;
+  for (const int x : RandomInts(std::size_t{1} * count * kPixels, levels, "pixels")) {
+    pixels.push_back(static_cast<std::uint8_t>(x));
+  }
+  return pixels;
+}
+
+// All pictures, by plain loops.
+std::vector<double> Expected(const std::vector<std::uint8_t>& pixels, int count, float scale,
+                             const Weights& weights) {
+  std::vector<double> all;
+  const int plane = kScreen.height * kScreen.width;
+  for (int picture = 0; picture < count; ++picture) {
+    std::vector<double> in(kPixels);
+    for (int i = 0; i < kPixels; ++i) {
+      in[i] = double{scale} *
+              pixels[picture * kPixels + i % kScreen.channels * plane + i / kScreen.channels];
+    }
+    int side = kScreen.height, channels = kScreen.channels;
+    for (int i = 0; i < PictureStack::kLayers; ++i) {
+      in = Convolved(in, side, channels, kLayers[i], weights.w[i], weights.bias[i]);
+      side = (side - kLayers[i].kernel) / kLayers[i].stride + 1;
+      channels = kLayers[i].filters;
+    }
+    all.insert(all.end(), in.begin(), in.end());
+  }
+  return all;
+}
+
+std::vector<float> OfTheKernel(const std::vector<std::uint8_t>& pixels, int count, float scale,
+                               const Weights& weights, const std::byte* const* planes = nullptr) {
+  const DeviceBuffer<std::uint8_t> pictures = OnGpu(pixels);
+  std::vector<DeviceBuffer<float>> memory;
+  DeviceBuffer<float> out = Poisoned(std::size_t{1} * count * 7 * 7 * 64);
+  PictureStack call{.pixels = pictures.data(),
+                    .planes = planes,
+                    .scale = scale,
+                    .count = count,
+                    .out = out.data()};
+  for (int i = 0; i < PictureStack::kLayers; ++i) {
+    call.w[i] = memory.emplace_back(OnGpu(weights.w[i])).data();
+    call.bias[i] = memory.emplace_back(OnGpu(weights.bias[i])).data();
+  }
+  LaunchPictureStack(call, nullptr);
+  return FromGpu(out);
+}
+
+class PictureStackTest : public GpuTest {};
+
+TEST_F(PictureStackTest, IsThreeConvolutions) {
+  const Weights weights(false);
+  for (const int count : {1, 3}) {
+    const std::vector<std::uint8_t> pixels = Screens(count, 256);
+    const std::vector<double> expected = Expected(pixels, count, 1.0F / 255, weights);
+    const std::vector<float> found = OfTheKernel(pixels, count, 1.0F / 255, weights);
+    const double largest = *std::ranges::max_element(expected);
+    ASSERT_GT(largest, 0);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_NEAR(found[i], expected[i], 3e-6 * largest) << count << " " << i;
+    }
+  }
+}
+
+TEST_F(PictureStackTest, SmallWholeNumbersAreExact) {
+  const Weights weights(true);
+  const std::vector<std::uint8_t> pixels = Screens(2, 4);
+  const std::vector<double> expected = Expected(pixels, 2, 1, weights);
+  ASSERT_LT(*std::ranges::max_element(expected), 1 << 24);
+  ASSERT_GT(std::ranges::count_if(expected, [](double x) { return x > 0; }), 500);
+  const std::vector<float> found = OfTheKernel(pixels, 2, 1, weights);
+  for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(found[i], expected[i]) << i;
+}
+
+TEST_F(PictureStackTest, SameBitsForAnyCountAndWhenRepeated) {
+  const Weights weights(false);
+  const std::vector<std::uint8_t> pixels = Screens(32, 256);
+  const std::vector<float> many = OfTheKernel(pixels, 32, 1.0F / 255, weights);
+  EXPECT_TRUE(SameBits(OfTheKernel(pixels, 32, 1.0F / 255, weights), many));
+  for (const int count : {1, 5, 16}) {
+    const std::vector<float> few = OfTheKernel(pixels, count, 1.0F / 255, weights);
+    EXPECT_TRUE(SameBits(few, std::span(many).first(few.size()))) << count;
+  }
+}
+
+TEST_F(PictureStackTest, PlanesMayBeAnywhere) {
+  const Weights weights(false);
+  for (const int count : {2, 16}) {
+    std::vector<std::uint8_t> pixels = Screens(count, 256);
+    constexpr int kPlane = 84 * 84;
+    const DeviceBuffer<std::uint8_t> there = OnGpu(pixels);
+    PinnedBuffer<std::byte> here(pixels.size());
+    PinnedBuffer<const std::byte*> planes(std::size_t{1} * count * 4);
+    std::memcpy(here.data(), pixels.data(), pixels.size());
+    for (int i = 0; i < 4 * count; ++i) {
+      planes[i] = i % 3 == 0   ? reinterpret_cast<const std::byte*>(there.data()) + i * kPlane
+                  : i % 3 == 1 ? here.data() + i * kPlane
+                               : nullptr;
+      if (i % 3 == 2) std::fill_n(pixels.begin() + i * kPlane, kPlane, std::uint8_t{0});
+    }
+    const std::vector<float> expected = OfTheKernel(pixels, count, 1.0F / 255, weights);
+    EXPECT_TRUE(SameBits(OfTheKernel({}, count, 1.0F / 255, weights, planes.data()), expected));
+  }
+}
+
+TEST(PictureStackSizes, OnlyTheAtariNetwork) {
+  EXPECT_TRUE(SuitsPictureStack(kScreen, kLayers));
+  EXPECT_FALSE(SuitsPictureStack(kScreen, std::span(kLayers).first(2)));
+  InputSpec input = kScreen;
+  input.layout = InputLayout::kChannelsLast;
+  EXPECT_FALSE(SuitsPictureStack(input, kLayers));
+  input = kScreen;
+  input.width = 80;
+  EXPECT_FALSE(SuitsPictureStack(input, kLayers));
+  ConvolutionSpec other[] = {kLayers[0], kLayers[1], kLayers[2]};
+  other[2].filters = 32;
+  EXPECT_FALSE(SuitsPictureStack(kScreen, other));
+}
+
+}  // namespace
+}  // namespace uper
