@@ -62,7 +62,8 @@ def test_bench_env_of_atari(uper):
     measured = run_json(uper, "bench", "env", "--env", "atari/pong", "--repeats", 1, "--threads", 2,
                         "--environments", 3, "--no-peers")
     assert measured["env"] == "atari/pong" and (measured["threads"], measured["environments"]) == (2, 3)
-    for key in ("frames_per_second", "raw_frames_per_second", "pool_frames_per_second"):
+    for key in ("frames_per_second", "raw_frames_per_second", "pool_frames_per_second",
+                "raw_pool_frames_per_second"):
         check_spread(measured, key)
     assert measured["peers"] == []
 

@@ -179,12 +179,13 @@ int BenchBuiltIn(const BenchEnvOptions& options, const StopFlag& stop) {
 }
 
 struct AtariSpeeds {
-  Timing ours, raw, pool;
+  Timing ours, raw;       // one a thread
+  Timing pool, raw_pool;  // in step
   int environments = 0;
   nlohmann::json peers = nlohmann::json::array();
 };
 
-// The three take turns, so that what else the machine does meets all of them.
+// The four take turns, so that what else the machine does meets all of them.
 AtariSpeeds MeasureAtari(const BenchEnvOptions& options, const StopFlag& stop) {
   const Pace pace = {.steps_per_look = 25, .seconds = 0.5};
   AtariSpeeds speeds;
@@ -193,16 +194,19 @@ AtariSpeeds MeasureAtari(const BenchEnvOptions& options, const StopFlag& stop) {
   Players ours = MakePlayers<EnvironmentPlayer>(options, options.threads);
   Players raw = MakePlayers<RawPlayer>(options, options.threads);
   Players together = MakePlayers<EnvironmentPlayer>(options, speeds.environments);
+  Players raw_together = MakePlayers<RawPlayer>(options, speeds.environments);
   ThreadPool pool({.threads = options.threads, .idle_spins = kSpinsBetweenRounds});
-  std::vector<double> our_values, raw_values, pool_values;
+  std::vector<double> our_values, raw_values, pool_values, raw_pool_values;
   for (int i = 0; i < options.repeats; ++i) {
     our_values.push_back(MeasureApart(ours, pace, stop));
     raw_values.push_back(MeasureApart(raw, pace, stop));
     pool_values.push_back(MeasureTogether(together, pool, pace, stop));
+    raw_pool_values.push_back(MeasureTogether(raw_together, pool, pace, stop));
   }
   speeds.ours = Summary(std::move(our_values));
   speeds.raw = Summary(std::move(raw_values));
   speeds.pool = Summary(std::move(pool_values));
+  speeds.raw_pool = Summary(std::move(raw_pool_values));
   if (options.peers) {
     speeds.peers = RunPeers("env_peers.py", {{"game", options.env.substr(kAtari.size())},
                                              {"threads", options.threads},
@@ -223,6 +227,8 @@ nlohmann::ordered_json Describe(const BenchEnvOptions& options, const AtariSpeed
           {"environments", speeds.environments},
           {"pool_frames_per_second", speeds.pool.median},
           {"pool_frames_per_second_spread", SpreadJson(speeds.pool)},
+          {"raw_pool_frames_per_second", speeds.raw_pool.median},
+          {"raw_pool_frames_per_second_spread", SpreadJson(speeds.raw_pool)},
           {"peers", speeds.peers}};
 }
 
@@ -238,6 +244,9 @@ int BenchAtari(const BenchEnvOptions& options, const StopFlag& stop) {
   PrintLine("the bare emulator, one a thread", speeds.raw);
   fmt::print("{:<44}{:>12.3f}\n", "environment / emulator", speeds.ours.median / speeds.raw.median);
   PrintLine(fmt::format("{} environments in step", speeds.environments), speeds.pool);
+  PrintLine(fmt::format("{} bare emulators in step", speeds.environments), speeds.raw_pool);
+  fmt::print("{:<44}{:>12.3f}\n", "environments / emulators, in step",
+             speeds.pool.median / speeds.raw_pool.median);
   for (const nlohmann::json& peer : speeds.peers) {
     PrintLine(
         fmt::format("{}, {} in step", peer.at("name").get<std::string>(), speeds.environments),

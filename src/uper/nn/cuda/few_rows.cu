@@ -14,7 +14,7 @@ constexpr int kSteps = kChunk / kProductWarps;  // of a chunk for one warp
 // Chunks whose weights are fetched at a time: all that a split of the Atari network has, so that
 // nothing is left to wait for when the inputs are there.
 constexpr int kAhead = 7;
-constexpr int kColumns = kWarp;                 // of a block
+constexpr int kColumns = kWarp;  // of a block
 
 // Of one split.
 int MostChunks(int length, int splits) { return (length / kChunk + splits - 1) / splits; }
@@ -90,9 +90,16 @@ __global__ void __launch_bounds__(kProductThreads, 2)
   cluster.sync();
   for (int i = kProductThreads * split + static_cast<int>(threadIdx.x); i < p.rows * kColumns;
        i += kProductThreads * splits) {
+    float parts[kPortableCluster] = {};  // all are fetched before the first is needed
+#pragma unroll
+    for (int other = 0; other < kPortableCluster; ++other) {
+      if (other >= splits) continue;
+      parts[other] = *cluster.map_shared_rank(&tile[i / kColumns][i % kColumns], other);
+    }
     float sum = 0;
-    for (int other = 0; other < splits; ++other) {
-      sum += *cluster.map_shared_rank(&tile[i / kColumns][i % kColumns], other);
+#pragma unroll
+    for (int other = 0; other < kPortableCluster; ++other) {
+      if (other < splits) sum += parts[other];
     }
     const int n = static_cast<int>(blockIdx.x) * kColumns + i % kColumns;
     p.c[i / kColumns * p.c_rows.stride + n] = fmaxf(0.0F, sum + __ldg(p.bias + n));
