@@ -47,8 +47,8 @@ struct Share {
   static_assert(kFilters % 4 == 0 && kSlot % 4 == 0);
 };
 
-// In the first layer a thread has a strip of a row's positions, four filters, one channel and half
-// of the kernel's rows; neighbouring threads add up their sums.
+// In the first layer a thread has a strip of a row's positions, one channel and half of the
+// kernel's rows; eight neighbours add up their sums.
 constexpr int kStrip = 5;
 constexpr int kStrips = First::kOutSide / kStrip;  // of a row
 constexpr int kHalves = 2;
@@ -289,14 +289,12 @@ __device__ void FirstLayer(const float* memory, const PictureStack& call, float*
 }
 
 // sums += what a lane's channel adds to a row of positions through one row of their windows.
-// `line`: where that row begins, pixels kPixel floats apart; `weights`: taps kTap apart, fours of
-// filters a warp.
+// `line`: where that row begins, pixels kPixel floats apart; `weights`: taps kTap apart.
 template <typename Layer, int kPixel, int kTap, int kSize>
 __device__ void AddRow(const float* line, const float4* weights, float (&sums)[kSize]) {
   constexpr int kStep = Layer::kStride;
   constexpr int kRow = Layer::kOutSide;
-  constexpr int kTaps =
-      Layer::kKernel / kStep;  // that are a stride apart: they see the same pixels
+  constexpr int kTaps = Layer::kKernel / kStep;  // a stride apart: they see the same pixels
   static_assert(Layer::kKernel % kStep == 0);
 #pragma unroll
   for (int phase = 0; phase < kStep; ++phase) {
@@ -313,7 +311,7 @@ __device__ void AddRow(const float* line, const float4* weights, float (&sums)[k
   }
 }
 
-// Row y of some filters, from the results of the layer before: what the lane's channels add.
+// Row y of four filters, from the results of the layer before: what the lane's channels add.
 template <typename Layer, typename Before, int kBlocks, int kSize>
 __device__ void AddTaps(const float* in, const float* weights, int y, int four,
                         float (&sums)[kSize]) {

@@ -11,7 +11,7 @@
 namespace uper {
 
 // The three convolutions of the Atari network in one kernel: a cluster of blocks has a picture,
-// each of them an eighth of the filters of every layer, and what they find goes from one's shared
+// each of them its share of the filters of every layer, and what they find goes from one's shared
 // memory to the others'. For few pictures, where starting kernels and fetching what the one before
 // has written takes longer than to compute it.
 
