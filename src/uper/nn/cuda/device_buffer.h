@@ -73,7 +73,7 @@ class PinnedBuffer {
     std::swap(data_, other.data_);
     return *this;
   }
-  ~PinnedBuffer() { cudaFreeHost(data_); }
+  ~PinnedBuffer() { cudaFreeHost(static_cast<void*>(data_)); }
 
   std::size_t size() const { return size_; }
   T* data() { return data_; }

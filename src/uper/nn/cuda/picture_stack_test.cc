@@ -1,6 +1,7 @@
 #include "uper/nn/cuda/picture_stack.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string>
 
@@ -162,7 +163,7 @@ TEST_F(PictureStackTest, PlanesMayBeAnywhere) {
   const Weights weights(false);
   for (const int count : {2, 16}) {
     std::vector<std::uint8_t> pixels = Screens(count, 256);
-    constexpr int kPlane = 84 * 84;
+    constexpr std::ptrdiff_t kPlane = kPixels / 4;
     const DeviceBuffer<std::uint8_t> there = OnGpu(pixels);
     PinnedBuffer<std::byte> here(pixels.size());
     PinnedBuffer<const std::byte*> planes(std::size_t{1} * count * 4);

@@ -226,7 +226,7 @@ ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
   }
   const std::size_t window_row = layer.convolution ? layer.spec.kernel * layer.in.channels : 4;
   const std::size_t step = layer.convolution ? layer.spec.stride * layer.in.channels : 4;
-  const std::size_t line = layer.in.width * layer.in.channels;
+  const std::size_t line = std::size_t{1} * layer.in.width * layer.in.channels;
   call.vectors = Fours({window_row, step, line, std::size_t(p.length), std::size_t(p.columns),
                         layer.w, std::size_t(layer.in.size())});
   call.finish = ProductFinish::kBiasRelu;
@@ -404,7 +404,7 @@ ProductCall Torso::WeightsCall(std::size_t index, const Pass& pass, float* gradi
   p.b_columns.stride = 1;
   p.b_taps.stride = p.columns;
   if (layer.convolution) p.b_taps = {.table = layer.d_rows.data()};
-  p.c = gradient + layer.w;
+  p.c = gradient == nullptr ? nullptr : gradient + layer.w;  // without one only sizes are asked for
   p.c_rows.stride = p.columns;
   call.a_along = Along::kSide;
   call.vectors = forward.vectors;
