@@ -147,10 +147,15 @@ std::int64_t CutEvaluations(const std::vector<RunCurve>& runs) {
   return count;
 }
 
+// "1 game", "2 games".
+std::string Counted(std::size_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 void PrintText(const Json& report) {
-  fmt::print("{} runs: {} agents, {} games, seeds {}; at {} frames:\n", report["runs"].get<int>(),
-             report["agents"].size(), report["games"].size(), report["seeds"].dump(),
-             report["frames"].get<std::int64_t>());
+  fmt::print("{}: {}, {}, seeds {}; at {} frames:\n", Counted(report["runs"], "run"),
+             Counted(report["agents"].size(), "agent"), Counted(report["games"].size(), "game"),
+             report["seeds"].dump(), report["frames"].get<std::int64_t>());
   if (report["cut_evaluations"] > 0) {
     fmt::print(
         "  note: {} evaluations ended before their first episode did; their returns are of "

@@ -39,8 +39,11 @@ Comparison Compare(const ScoreTable& table, const std::string& subject,
 // What the statistic is over; says so when that is not the paper's suite.
 std::string OverGames(const ScoreTable& table, const Comparison& comparison) {
   const std::string suite = table.suite() == "atari" ? "" : " of " + table.suite();
-  return " (" + std::to_string(comparison.games.size()) + " games" + suite + ", " +
-         std::to_string(comparison.seeds.size()) + " paired seeds)";
+  const auto counted = [](std::size_t count, const std::string& what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  };
+  return " (" + counted(comparison.games.size(), "game") + suite + ", " +
+         counted(comparison.seeds.size(), "paired seed") + ")";
 }
 
 Claim Untested(ClaimText text, const std::string& why) {

@@ -256,10 +256,15 @@ def draw_pictures(folder, report):
     save_png(draw_intervals(folder, report), folder / "aggregates.png")
 
 
+def counted(count, what):
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def page(folder, report):
     seeds = ", ".join(map(str, report["seeds"]))
-    summary = (f"{report['runs']} runs on {html.escape(scores.suite(report))}: {len(report['agents'])} agents, "
-               f"{len(report['games'])} games, seeds {seeds}; scores at {report['frames']:,} frames, smoothed over "
+    summary = (f"{counted(report['runs'], 'run')} on {html.escape(scores.suite(report))}: "
+               f"{counted(len(report['agents']), 'agent')}, "
+               f"{counted(len(report['games']), 'game')}, seeds {seeds}; scores at {report['frames']:,} frames, smoothed over "
                f"{report['window']} evaluations. Unit: {scores.unit(report)}.")
     links = "".join(f'<a href="#{section["folder"]}">{HEADINGS[section["folder"]][0]}</a>'
                     for section in report["sections"])
