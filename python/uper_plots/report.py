@@ -264,8 +264,8 @@ def page(folder, report):
     seeds = ", ".join(map(str, report["seeds"]))
     summary = (f"{counted(report['runs'], 'run')} on {html.escape(scores.suite(report))}: "
                f"{counted(len(report['agents']), 'agent')}, "
-               f"{counted(len(report['games']), 'game')}, seeds {seeds}; scores at {report['frames']:,} frames, smoothed over "
-               f"{report['window']} evaluations. Unit: {scores.unit(report)}.")
+               f"{counted(len(report['games']), 'game')}, seeds {seeds}; scores at {report['frames']:,} frames, "
+               f"smoothed over {report['window']} evaluations. Unit: {scores.unit(report)}.")
     links = "".join(f'<a href="#{section["folder"]}">{HEADINGS[section["folder"]][0]}</a>'
                     for section in report["sections"])
     folders = ", ".join(f"<code>{section['folder']}/data.csv</code>" for section in report["sections"])

@@ -7,6 +7,7 @@
 #include "uper/nn/cuda/bulk_copy.cuh"
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/picture_stack.h"
+#include "uper/nn/cuda/widen.cuh"
 
 namespace uper {
 namespace {
@@ -119,6 +120,20 @@ struct PixelPart {
   __device__ int place() const { return plane * kPlane + begin; }  // in the picture
 };
 
+// By one thread.
+template <int kBlocks>
+__device__ void PrepareBarriers(const PixelPart<kBlocks>& part, Barriers& barriers) {
+  constexpr unsigned kOthers = kBlocks - 1;
+  barriers.part.Initialize(1);
+  barriers.pixels.Initialize(1);
+  barriers.first.Initialize(1);
+  barriers.second.Initialize(1);
+  FenceArrivals();
+  barriers.pixels.Expect(kPixels - part.size);
+  barriers.first.Expect(kOthers * Share<First, kBlocks>::kResults * sizeof(float));
+  barriers.second.Expect(kOthers * Share<Second, kBlocks>::kResults * sizeof(float));
+}
+
 // By one warp.
 template <int kBlocks>
 __device__ void StartPart(const PictureStack& call, const PixelPart<kBlocks>& part, int picture,
@@ -181,15 +196,6 @@ __device__ void StartWeights(const float* w, float* weights) {
     __pipeline_memcpy_async(weights + 4 * to,
                             w + row * Layer::kFilters + Rank() * Mine::kFilters + 4 * four, 16);
   }
-}
-
-// Four bytes as floats. A byte in the lowest place of the float 2^23 is that float plus the byte.
-__device__ void Widen(unsigned pixels, float* values) {
-  constexpr float kTwo23 = 8388608.0F;
-  values[0] = __uint_as_float(__byte_perm(pixels, 0x4b000000U, 0x7540)) - kTwo23;
-  values[1] = __uint_as_float(__byte_perm(pixels, 0x4b000000U, 0x7541)) - kTwo23;
-  values[2] = __uint_as_float(__byte_perm(pixels, 0x4b000000U, 0x7542)) - kTwo23;
-  values[3] = __uint_as_float(__byte_perm(pixels, 0x4b000000U, 0x7543)) - kTwo23;
 }
 
 // Which of a group of values a lane has: those from `first` to `end`, in its first places.
@@ -267,7 +273,13 @@ __device__ void FirstLayer(const float* memory, const PictureStack& call, float*
   for (int row = 0; row < kHalfRows; ++row) {
     float a[4 * kWords];
 #pragma unroll
-    for (int word = 0; word < kWords; ++word) Widen(pixels[row * kLine + word], a + 4 * word);
+    for (int word = 0; word < kWords; ++word) {
+      const float4 four = Widen(pixels[row * kLine + word]);
+      a[4 * word] = four.x;
+      a[4 * word + 1] = four.y;
+      a[4 * word + 2] = four.z;
+      a[4 * word + 3] = four.w;
+    }
 #pragma unroll
     for (int column = 0; column < First::kKernel; ++column) {
       float values[kStrip];
@@ -366,16 +378,7 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kThreads, 1)
   const int picture = static_cast<int>(blockIdx.y);
   const PixelPart<kBlocks> part;
   auto* part_at = reinterpret_cast<std::uint8_t*>(memory + Place::kPixels) + part.place();
-  if (threadIdx.x == 0) {
-    barriers.part.Initialize(1);
-    barriers.pixels.Initialize(1);
-    barriers.first.Initialize(1);
-    barriers.second.Initialize(1);
-    FenceArrivals();
-    barriers.pixels.Expect(kPixels - part.size);
-    barriers.first.Expect((kBlocks - 1) * MyFirst::kResults * 4);
-    barriers.second.Expect((kBlocks - 1) * MySecond::kResults * 4);
-  }
+  if (threadIdx.x == 0) PrepareBarriers<kBlocks>(part, barriers);
   if (Warp() == 0) StartPart(call, part, picture, part_at, barriers.part);
   cluster.barrier_arrive();
   StartFirstWeights<kBlocks>(call.w[0], memory + Place::kFirstWeights);

@@ -5,6 +5,7 @@
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/pixel_convolution.h"
 #include "uper/nn/cuda/pixel_share.cuh"
+#include "uper/nn/cuda/widen.cuh"
 
 namespace uper {
 namespace {

@@ -14,16 +14,6 @@ inline constexpr int kPixelChannels = 4;
 inline constexpr int kPixelFilters = 32;
 inline constexpr int kSharePositions = 40;
 
-// Four bytes as floats, scaled. A byte in the lowest place of the float 2^23 is that float plus the
-// byte: cheaper than a conversion.
-__device__ inline float4 Widen(unsigned pixels, float scale) {
-  constexpr float kTwo23 = 8388608.0F;
-  const auto value = [&](unsigned selector) {
-    return scale * (__uint_as_float(__byte_perm(pixels, 0x4b000000U, selector)) - kTwo23);
-  };
-  return make_float4(value(0x7540), value(0x7541), value(0x7542), value(0x7543));
-}
-
 // sums += a * (low, high).
 __device__ inline void AddEight(float a, const float4& low, const float4& high, float (&sums)[8]) {
   sums[0] = fmaf(a, low.x, sums[0]);

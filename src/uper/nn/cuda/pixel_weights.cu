@@ -7,6 +7,7 @@
 #include "uper/nn/cuda/pixel_share.cuh"
 #include "uper/nn/cuda/pixel_weights.h"
 #include "uper/nn/cuda/reductions.cuh"
+#include "uper/nn/cuda/widen.cuh"
 
 namespace uper {
 namespace {
