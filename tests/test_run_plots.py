@@ -1,6 +1,7 @@
 """The curves of a run: drawn from metrics.csv alone, whatever it holds."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -132,3 +133,13 @@ def test_without_metrics_it_says_so(tmp_path):
     result = draw(tmp_path)
     assert result.returncode != 0 and "metrics.csv" in result.stderr
     assert "Traceback" not in result.stderr and not list(tmp_path.iterdir())
+
+
+def test_an_interrupt_shows_no_traceback(tmp_path):
+    os.mkfifo(tmp_path / "metrics.csv")  # so that it is known when it has begun to read
+    process = subprocess.Popen([sys.executable, "-m", "uper_plots.run", tmp_path], stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+    with open(tmp_path / "metrics.csv", "w"):
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[1] == ""
+    assert process.returncode == -signal.SIGINT

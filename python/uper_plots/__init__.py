@@ -1,1 +1,12 @@
 """Draws the figures of `uper reproduce` from the CSV files it wrote, and nothing else."""
+
+import sys
+
+
+def _leave_interrupts_to_uper(kind, error, trace):
+    if not issubclass(kind, KeyboardInterrupt):  # which `uper` reports, in one line
+        sys.__excepthook__(kind, error, trace)
+
+
+if sys.argv[:1] == ["-m"]:  # run as a program, not imported by one
+    sys.excepthook = _leave_interrupts_to_uper
