@@ -1,58 +1,12 @@
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/reductions.cuh"
 #include "uper/nn/cuda/sample_kernels.h"
+#include "uper/nn/cuda/sample_parts.cuh"
 
 namespace uper {
 namespace {
 
 constexpr int kThreads = 256;
-
-__device__ bool Learns(const SampleCall& call, int b, int k) {
-  return (call.masks[b] >> k & 1) != 0;
-}
-
-// 1 / number of terms in the batch's mean. Every warp computes it alone.
-__device__ double SampleScale(const SampleCall& call) {
-  if (call.loss.sum_members) return 1.0 / call.batch;
-  const std::uint64_t members = ~std::uint64_t{0} >> (64 - call.shape.members);
-  int terms = 0;
-  for (int b = static_cast<int>(threadIdx.x) % kWarpSize; b < call.batch; b += kWarpSize) {
-    terms += __popcll(call.masks[b] & members);
-  }
-  terms = WarpSum(terms);
-  return 1.0 / (terms > 1 ? terms : 1);
-}
-
-// One output from its parts, at = (b * members + k) * outputs + j.
-__device__ float SumOfParts(const SampleCall& call, const float* parts, const float* bias,
-                            int action, int k, int j, std::ptrdiff_t at) {
-  const HeadShape& s = call.shape;
-  const std::ptrdiff_t step = static_cast<std::ptrdiff_t>(call.batch) * s.members * s.outputs;
-  float sum = __ldg(bias + (s.shared_bias ? 0 : (action * s.members + k) * s.outputs + j));
-#pragma unroll
-  for (int part = 0; part < kHeadParts; ++part) sum += __ldg(parts + part * step + at);
-  return sum;
-}
-
-struct Outputs {
-  float online;
-  float target;
-};
-__device__ Outputs OutputsAt(const SampleCall& call, int b, int k, int j) {
-  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(b) * call.shape.members + k;
-  const std::ptrdiff_t at = row * call.shape.outputs + j;
-  return {
-      SumOfParts(call, call.online_parts, call.online_bias, call.actions[b], k, j, at),
-      SumOfParts(call, call.target_parts, call.target_bias, call.target_actions[row], k, j, at)};
-}
-
-__device__ MemberFindings FindingsOf(const SampleCall& call, int b, bool learns, double scale,
-                                     double loss, double value, double next_value) {
-  return {.loss = loss,
-          .share = learns ? scale * static_cast<double>(call.weights[b]) * loss : 0,
-          .value = value,
-          .next_value = next_value};
-}
 
 // A thread a (sample, member).
 __global__ void ScalarKernel(const __grid_constant__ SampleCall call) {
@@ -81,100 +35,6 @@ __global__ void ScalarKernel(const __grid_constant__ SampleCall call) {
   const bool needed = learns || call.loss.td_priority == TdPriority::kLoss;
   call.members[i] =
       FindingsOf(call, b, learns, scale, needed ? 0.5 * delta * delta : 0, value, next_value);
-}
-
-// Sums over the targets for one online quantile (nn/cpu/quantile_huber.cc).
-struct HuberSums {
-  float loss = 0;
-  float slope = 0;
-};
-template <bool kHuber>
-__device__ void AddHuber(float target, float theta, float tau, float kappa, HuberSums& sums) {
-  const float u = target - theta;
-  float slope;
-  float size = u;
-  if (kHuber) {
-    const float clipped = fmaxf(fminf(u, kappa), -kappa);
-    slope = (u < 0 ? 1.0F - tau : tau) * clipped;
-    size = fmaf(-0.5F, clipped, u);
-  } else {
-    slope = u < 0 ? tau - 1.0F : u > 0 ? tau : 0.0F;
-  }
-  sums.slope += slope;
-  sums.loss = fmaf(slope, size, sums.loss);
-}
-
-template <bool kHuber>
-__device__ HuberSums SumHuber(const float* targets, int count, float theta, float tau,
-                              float kappa) {
-  HuberSums sums;
-  int j = 0;
-#pragma unroll 4
-  for (; j + 4 <= count; j += 4) {
-    const float4 four = *reinterpret_cast<const float4*>(targets + j);
-    AddHuber<kHuber>(four.x, theta, tau, kappa, sums);
-    AddHuber<kHuber>(four.y, theta, tau, kappa, sums);
-    AddHuber<kHuber>(four.z, theta, tau, kappa, sums);
-    AddHuber<kHuber>(four.w, theta, tau, kappa, sums);
-  }
-  for (; j < count; ++j) AddHuber<kHuber>(targets[j], theta, tau, kappa, sums);
-  return sums;
-}
-
-// Whole groups of four: they are read at once.
-__host__ __device__ int QuantileRoom(int quantiles) { return (quantiles + 3) / 4 * 4; }
-
-// A block a (sample, member), a thread an online quantile.
-__global__ void __launch_bounds__(kThreads)
-    QuantileKernel(const __grid_constant__ SampleCall call) {
-  extern __shared__ __align__(16) float targets[];
-  __shared__ double scratch[2][kWarpSize];
-  const int m = call.shape.outputs;
-  float* own = targets + QuantileRoom(m);  // the online quantiles
-  const int b = static_cast<int>(blockIdx.x) / call.shape.members;
-  const int k = static_cast<int>(blockIdx.x) % call.shape.members;
-  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(blockIdx.x) * m;
-  // What the kernel before does not write.
-  const float r_t = call.r_t[b];
-  const float discount_t = call.discount_t[b];
-  const bool learns = Learns(call, b, k);
-  const bool needed = learns || call.loss.td_priority == TdPriority::kLoss;
-  const double scale = SampleScale(call);
-  const float factor = static_cast<float>(scale * static_cast<double>(call.weights[b]));
-  AwaitPredecessor();
-  double value = 0;
-  double next_value = 0;
-  for (int j = static_cast<int>(threadIdx.x); j < m; j += kThreads) {
-    const Outputs outputs = OutputsAt(call, b, k, j);
-    call.online[row + j] = own[j] = outputs.online;
-    call.target[row + j] = outputs.target;
-    // Rounded twice, as on the CPU.
-    targets[j] = __fadd_rn(r_t, __fmul_rn(discount_t, outputs.target));
-    value += static_cast<double>(outputs.online);
-    next_value += static_cast<double>(outputs.target);
-  }
-  __syncthreads();
-
-  const float kappa = static_cast<float>(call.loss.huber_kappa);
-  const float step = 1.0F / static_cast<float>(m);
-  double loss = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < m; i += kThreads) {
-    float derivative = 0;
-    if (needed) {
-      const float tau = (static_cast<float>(i) + 0.5F) * step;
-      const HuberSums sums = kappa > 0 ? SumHuber<true>(targets, m, own[i], tau, kappa)
-                                       : SumHuber<false>(targets, m, own[i], tau, kappa);
-      loss += static_cast<double>(sums.loss);
-      derivative = sums.slope / -static_cast<float>(m) * factor;
-    }
-    call.d_out[row + i] = learns ? derivative : 0.0F;
-  }
-  value = BlockSum(value, scratch[0]) / m;
-  next_value = BlockSum(next_value, scratch[1]) / m;
-  loss = BlockSum(loss, scratch[0]) / m;
-  if (threadIdx.x == 0) {
-    call.members[blockIdx.x] = FindingsOf(call, b, learns, scale, loss, value, next_value);
-  }
 }
 
 // values = softmax of the logits in shared memory; returns log of the sum of exponentials.
@@ -296,8 +156,7 @@ void LaunchSamples(const SampleCall& call, cudaStream_t stream, Follow follow) {
       shape.block = kWarpSize;
       return LaunchKernel("losses", ScalarKernel, shape, call);
     case HeadKind::kQuantile:
-      shape.shared_bytes = sizeof(float) * 2 * QuantileRoom(call.shape.outputs);
-      return LaunchKernel("losses", QuantileKernel, shape, call);
+      return LaunchQuantileSamples(call, stream, follow);
     case HeadKind::kCategorical:
       shape.shared_bytes = sizeof(float) * 4 * outputs;
       return LaunchKernel("losses", CategoricalKernel, shape, call);

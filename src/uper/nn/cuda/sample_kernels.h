@@ -11,7 +11,7 @@
 namespace uper {
 
 // Loss, gradient and statistics of each sample on the GPU: nn/cpu/sample_step.h, with the same
-// formulas. The pairs of a quantile loss are formed in registers only.
+// formulas. The pairs of a quantile loss are never formed (quantile_loss.cu).
 
 // What one (sample, member) found out.
 struct MemberFindings {
