@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "uper/nn/cuda/exact_pixel_convolution.h"
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/pixel_convolution.h"
 #include "uper/nn/cuda/pixel_share.cuh"
@@ -48,8 +49,7 @@ __device__ void LoadPixels(const PixelConvolution& call, const std::uint8_t* pic
     }
 #pragma unroll
     for (int c = 0; c < kChannels; ++c) {
-      reinterpret_cast<float4*>(pixels)[c * words + i] =
-          Widen(fours[c], Share::kScalesPixels ? call.scale : 1.0F);
+      reinterpret_cast<float4*>(pixels)[c * words + i] = Widen(fours[c]);
     }
   }
 }
@@ -103,13 +103,12 @@ __global__ void __launch_bounds__(Block<kPairs, Share>::kThreads)
   int in_pair = warp;
   for (int position = warp; position < count; position += kThreads / kWarp) {
     for (; in_pair >= positions; in_pair -= positions) pair_sums += kChannels * kWarpSums;
-    float sum = Share::kScalesPixels ? bias : 0.0F;
+    float sum = 0.0F;
 #pragma unroll
     for (int c = 0; c < kChannels; ++c) {
       sum += pair_sums[c * kWarpSums + in_pair * Share::kSumsStride + lane];
     }
-    if (!Share::kScalesPixels) sum = fmaf(call.scale, sum, bias);
-    out[position * kFilters + lane] = fmaxf(0.0F, sum);
+    out[position * kFilters + lane] = fmaxf(0.0F, fmaf(call.scale, sum, bias));
     in_pair += kThreads / kWarp;
   }
 }
@@ -149,7 +148,7 @@ bool SuitsPixelConvolution(const InputSpec& input, const ConvolutionSpec& layer)
 void LaunchPixelConvolution(const PixelConvolution& call, cudaStream_t stream) {
   switch (call.precision) {
     case Precision::kFp32:
-      return LaunchShares<FmaPixelShare>(call, stream);
+      return LaunchExactPixelConvolution(call, stream);
     case Precision::kTf32:
       return LaunchShares<MmaPixelShare<1>>(call, stream);
     case Precision::kTf32x3:

@@ -1,7 +1,9 @@
 #include "uper/nn/cuda/pixel_convolution.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "uper/nn/cuda/test_support.h"
@@ -136,6 +138,130 @@ TEST_F(PixelConvolutionTest, EveryPrecisionHasBitsOfItsOwn) {
   EXPECT_FALSE(SameBits(fp32, tf32));
   EXPECT_FALSE(SameBits(fp32, tf32x3));
   EXPECT_GT(RelativeError(tf32, fp32), 10 * RelativeError(tf32x3, fp32));
+}
+
+// One pass in fp32, for which it is known what every bit must be.
+struct ExactCase {
+  static constexpr int kTaps = kPixelTaps * kPixelTaps * kPixelPlanes;
+
+  ExactCase(int height, int width, int count)
+      : in{.height = height, .width = width, .channels = kPixelPlanes},
+        out{.height = (height - kPixelTaps) / kPixelStride + 1,
+            .width = (width - kPixelTaps) / kPixelStride + 1,
+            .channels = kPixelUnits},
+        count(count),
+        pixels(RandomPixels(std::size_t{1} * count * in.size(), "pixels")),
+        w(RandomWeights(kTaps * kPixelUnits, "w", false)),
+        bias(RandomWeights(kPixelUnits, "bias", false)) {}
+
+  float& weight(int tap, int filter) { return w[tap * kPixelUnits + filter]; }
+
+  std::vector<float> Run() const {
+    const DeviceBuffer<std::uint8_t> pictures = OnGpu(pixels);
+    const DeviceBuffer<float> weights = OnGpu(w), biases = OnGpu(bias);
+    DeviceBuffer<float> results = Poisoned(std::size_t{1} * count * out.size());
+    PixelConvolution call{.in = in, .out = out, .scale = kScale, .count = count};
+    call.list[0] = {.pixels = pictures.data(),
+                    .w = weights.data(),
+                    .bias = biases.data(),
+                    .out = results.data()};
+    LaunchPixelConvolution(call, nullptr);
+    return FromGpu(results);
+  }
+
+  // 2^e is above the filter's largest weight.
+  int Exponent(int filter) const {
+    float largest = 0;
+    for (int tap = 0; tap < kTaps; ++tap) {
+      largest = std::max(largest, std::abs(w[tap * kPixelUnits + filter]));
+    }
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    return exponent;
+  }
+
+  // A result, and what it would be with weights that are not rounded.
+  struct Expected {
+    float exactly;
+    double nearly, error;
+  };
+  Expected Of(std::size_t at, int exponent) const {
+    const int f = static_cast<int>(at % kPixelUnits);
+    const int place = static_cast<int>(at / kPixelUnits % (out.height * out.width));
+    std::int64_t units = 0;
+    double sum = 0, pixel_sum = 0;
+    for (int tap = 0; tap < kTaps; ++tap) {
+      const int y = place / out.width * kPixelStride + tap / kPixelPlanes / kPixelTaps;
+      const int x = place % out.width * kPixelStride + tap / kPixelPlanes % kPixelTaps;
+      const int pixel =
+          pixels[at / out.size() * in.size() +
+                 (std::size_t{1} * (tap % kPixelPlanes) * in.height + y) * in.width + x];
+      const double weight = w[tap * kPixelUnits + f];
+      units += pixel * std::llrint(std::ldexp(weight, 31 - exponent));
+      sum += pixel * weight;
+      pixel_sum += pixel;
+    }
+    const float unit = kScale * std::ldexp(1.0F, exponent - 31);
+    const double result = double{kScale} * sum + double{bias[f]};
+    const double rounding = std::abs(double{kScale} * sum) + std::abs(result);
+    return {.exactly = std::max(0.0F, std::fmaf(unit, static_cast<float>(units), bias[f])),
+            .nearly = std::max(0.0, result),
+            .error = double{kScale} * pixel_sum * std::ldexp(1.0, exponent - 32) +
+                     rounding * std::ldexp(1.001, -24)};
+  }
+
+  static constexpr float kScale = 1.0F / 255;
+  PictureShape in, out;
+  int count;
+  std::vector<std::uint8_t> pixels;
+  std::vector<float> w, bias;
+};
+
+// Among random filters: one without weights, one whose weights differ in size and two whose sums
+// are, for the first picture, as large as can be.
+TEST_F(PixelConvolutionTest, Fp32SumsAreExact) {
+  for (const auto& [height, width, count] :
+       {std::array{8, 8, 2}, {84, 84, 2}, {51, 12, 33}, {29, 84, 32}, {84, 84, 32}}) {
+    SCOPED_TRACE(testing::Message() << height << "x" << width << " count " << count);
+    ExactCase c(height, width, count);
+    std::fill_n(c.pixels.begin(), c.in.size(), 255);
+    for (int tap = 0; tap < ExactCase::kTaps; ++tap) {
+      c.weight(tap, 0) = 0;
+      c.weight(tap, 9) *= tap == 77 ? 10 : 1e-6F;
+      c.weight(tap, 18) = std::nextafter(2.0F, 0.0F);
+      c.weight(tap, 31) = -std::nextafter(2.0F, 0.0F);
+    }
+    c.bias[31] = 600;  // something is left
+    std::vector<int> exponents;
+    for (int f = 0; f < kPixelUnits; ++f) exponents.push_back(c.Exponent(f));
+    const std::vector<float> found = c.Run();
+    for (std::size_t at = 0; at < found.size(); ++at) {
+      const ExactCase::Expected expected = c.Of(at, exponents[at % kPixelUnits]);
+      ASSERT_EQ(found[at], expected.exactly) << at;
+      ASSERT_LE(std::abs(double{found[at]} - expected.nearly), expected.error) << at;
+    }
+  }
+}
+
+// A weight that is not finite has no whole number: it must be noticed all the same, by every result
+// of its filter and no other.
+TEST_F(PixelConvolutionTest, Fp32WeightsThatAreNotFinite) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+        -std::numeric_limits<float>::infinity()}) {
+    ExactCase c(29, 44, 2);
+    const std::vector<float> before = c.Run();
+    constexpr int kBad = 13;
+    c.weight(100, kBad) = bad;
+    const std::vector<float> found = c.Run();
+    for (std::size_t at = 0; at < found.size(); ++at) {
+      if (at % kPixelUnits == kBad) {
+        ASSERT_TRUE(std::isnan(found[at])) << at;
+      } else {
+        ASSERT_EQ(found[at], before[at]) << at;
+      }
+    }
+  }
 }
 
 }  // namespace

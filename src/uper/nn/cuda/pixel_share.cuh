@@ -26,71 +26,10 @@ __device__ inline void AddEight(float a, const float4& low, const float4& high, 
   sums[7] = fmaf(a, high.w, sums[7]);
 }
 
-// In plain fp32: a lane has 5 positions and 8 filters.
-struct FmaPixelShare {
-  static constexpr bool kScalesPixels = true;  // before they are multiplied
-  static constexpr int kWeights = kPixelKernel * kPixelKernel * kPixelChannels * kPixelFilters;
-  static constexpr int kSumsStride = kPixelFilters + 4;  // spreads the positions over the banks
-
-  static constexpr int kLanePositions = kSharePositions / kLanesM;
-  static constexpr int kLaneFilters = kPixelFilters / kLanesN;
-  struct Sums {
-    float sums[kLanePositions][kLaneFilters] = {};
-  };
-
-  // In shared memory, of the i-th parameter: in the same order.
-  __device__ static int PlaceOfWeight(int i) { return i; }
-
-  template <typename Window>
-  __device__ static void Multiply(const float* pixels, int width, const Window& window,
-                                  const float* weights, int channel, int lane, Sums& result) {
-    int at[kLanePositions];
-#pragma unroll
-    for (int i = 0; i < kLanePositions; ++i) at[i] = window(LaneM(lane) + kLanesM * i);
-    weights += channel * kPixelFilters + 4 * LaneN(lane);
-#pragma unroll 2
-    for (int row = 0; row < kPixelKernel; ++row) {
-#pragma unroll
-      for (int column = 0; column < kPixelKernel; column += 4) {
-        float4 a[kLanePositions];
-#pragma unroll
-        for (int i = 0; i < kLanePositions; ++i) {
-          a[i] = *reinterpret_cast<const float4*>(pixels + at[i] + row * width + column);
-        }
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const float* w =
-              weights + (row * kPixelKernel + column + e) * kPixelChannels * kPixelFilters;
-          const float4 low = *reinterpret_cast<const float4*>(w);
-          const float4 high = *reinterpret_cast<const float4*>(w + kPixelFilters / 2);
-#pragma unroll
-          for (int i = 0; i < kLanePositions; ++i) {
-            const float value = e == 0 ? a[i].x : e == 1 ? a[i].y : e == 2 ? a[i].z : a[i].w;
-            AddEight(value, low, high, result.sums[i]);
-          }
-        }
-      }
-    }
-  }
-
-  // To sums [position][kSumsStride].
-  __device__ static void Store(const Sums& result, int lane, float* sums) {
-#pragma unroll
-    for (int i = 0; i < kLanePositions; ++i) {
-      const float(&eight)[kLaneFilters] = result.sums[i];
-      float* row = sums + (LaneM(lane) + kLanesM * i) * kSumsStride + 4 * LaneN(lane);
-      *reinterpret_cast<float4*>(row) = make_float4(eight[0], eight[1], eight[2], eight[3]);
-      *reinterpret_cast<float4*>(row + kPixelFilters / 2) =
-          make_float4(eight[4], eight[5], eight[6], eight[7]);
-    }
-  }
-};
-
 // On tensor cores, with weights of kTerms numbers of 11 bits. Pixels are exact in 8, so that they
 // need one and are scaled afterwards.
 template <int kTerms>
 struct MmaPixelShare {
-  static constexpr bool kScalesPixels = false;
   static constexpr int kTaps = kPixelKernel * kPixelKernel;  // of a channel
   static constexpr int kWeightStride = kPixelFilters + 8;    // spreads taps over the banks
   static constexpr int kWeights = kPixelChannels * kTaps * kWeightStride;
