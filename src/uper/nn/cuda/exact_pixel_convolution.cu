@@ -32,7 +32,7 @@ constexpr int kTile = 16;
 // columns, then of the others.
 constexpr int kHalves = kKernel / kStride;
 constexpr int kSteps = kChannels * kHalves;
-static_assert(kStride == 4 && kHalves == 2 && kSteps * 32 == kFixedLength);
+static_assert(kStride == 4 && kHalves == 2);
 
 // Weights in shared memory: rows of the kernel are apart by 8 banks more, as four of them are read
 // at once.
@@ -96,13 +96,13 @@ __device__ void StartPixels(const std::uint8_t* picture, const PictureShape& in,
 
 // A lane's weights, for AddByteMma(): of one filter, and in each step of one row.
 struct LaneWeights {
-  unsigned bytes[kSteps][kFixedBytes][2];
+  unsigned bytes[kSteps][kWholeBytes][2];
 
   // Returns the filter's unit.
   __device__ float Load(const float* weights, int first_filter, int lane) {
     weights += MmaPlace(lane) * kWeightPitch + first_filter + MmaGroup(lane);
     float values[kSteps][2][4];
-    float largest = 0;
+    unsigned largest = 0;
 #pragma unroll
     for (int i = 0; i < kSteps * kKernel; ++i) {
       const int step = i / kKernel;
@@ -110,24 +110,41 @@ struct LaneWeights {
       const float value = weights[step % kHalves * 4 * kWeightPitch +
                                   (column * kChannels + step / kHalves) * kFilters];
       values[step][column / 4][column % 4] = value;
-      largest = LargerOrNan(largest, fabsf(value));
+      largest = max(largest, MagnitudeBits(value));
     }
-    largest = LargerOrNan(largest, __shfl_xor_sync(~0U, largest, 1));
-    largest = LargerOrNan(largest, __shfl_xor_sync(~0U, largest, 2));
+    largest = max(largest, __shfl_xor_sync(~0U, largest, 1));
+    largest = max(largest, __shfl_xor_sync(~0U, largest, 2));
     const FixedPoint fixed(largest);
 #pragma unroll
     for (int i = 0; i < kSteps * 2; ++i) {
-      int four[4];
+      unsigned four[4];
 #pragma unroll
-      for (int j = 0; j < 4; ++j) four[j] = __float2int_rn(values[i / 2][i % 2][j] * fixed.units);
-      unsigned cut[kFixedBytes];
-      CutIntoBytes(four, cut);
+      for (int j = 0; j < 4; ++j) {
+        four[j] = static_cast<unsigned>(fixed.Whole(values[i / 2][i % 2][j]));
+      }
+      TransposeBytes(four);
 #pragma unroll
-      for (int byte = 0; byte < kFixedBytes; ++byte) bytes[i / 2][byte][i % 2] = cut[byte];
+      for (int byte = 0; byte < kWholeBytes; ++byte) bytes[i / 2][byte][i % 2] = four[byte];
     }
-    return fixed.unit;
+    return fixed.unit();
   }
 };
+
+// Of sums of the whole numbers' bytes times pixels, with one rounding.
+__device__ float SumOfBytes(int lowest, int low, int high, int highest) {
+  // Two neighbours fit into 32 bits: (256 * 128 + 255) * 255 * 256 is less than 2^31.
+  static_assert(kSteps * 32 == 256);
+  const int upper = (highest << 8) + high;
+  const unsigned lower = (static_cast<unsigned>(low) << 8) + static_cast<unsigned>(lowest);
+  return __ll2float_rn(static_cast<long long>(upper) * 65536 + lower);
+}
+
+// Not a number if one of them is not.
+__device__ float LargerOrNan(float x, float y) {
+  float larger;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(x), "f"(y));
+  return larger;
+}
 
 // What becomes of the sums of a lane's two filters.
 struct LaneFinish {
@@ -142,7 +159,7 @@ struct LaneFinish {
     }
   }
   // ReLU, but what is not a number stays so.
-  __device__ float operator()(const int (&sums)[kFixedBytes][4], int at) const {
+  __device__ float operator()(const int (&sums)[kWholeBytes][4], int at) const {
     const float sum = SumOfBytes(sums[0][at], sums[1][at], sums[2][at], sums[3][at]);
     return LargerOrNan(0.0F, fmaf(scale[at % 2], sum, bias[at % 2]));
   }
@@ -161,17 +178,17 @@ __device__ void Convolve(const uint4* pixels, const PixelBlocks& blocks,
     const int window = min(first + tile * kTile + lane % kTile, windows - 1);
     from[tile] = pixels + block_of(window) + lane / kTile;
   }
-  int sums[kTiles][kFixedBytes][4] = {};
+  int sums[kTiles][kWholeBytes][4] = {};
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
       unsigned a[4];
       LoadByteRows(from[tile] + blocks.OfStep(step), a);
-      AddByteMma<false>(a, weights.bytes[step][0], sums[tile][0]);
-      AddByteMma<false>(a, weights.bytes[step][1], sums[tile][1]);
-      AddByteMma<false>(a, weights.bytes[step][2], sums[tile][2]);
-      AddByteMma<true>(a, weights.bytes[step][3], sums[tile][3]);
+      AddByteMma(a, weights.bytes[step][0], sums[tile][0]);
+      AddByteMma(a, weights.bytes[step][1], sums[tile][1]);
+      AddByteMma(a, weights.bytes[step][2], sums[tile][2]);
+      AddSignedByteMma(a, weights.bytes[step][3], sums[tile][3]);
     }
   }
 #pragma unroll

@@ -1,303 +1,361 @@
-#include <cuda_pipeline_primitives.h>
-
 #include <algorithm>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/byte_mma.cuh"
+#include "uper/nn/cuda/fixed_point.cuh"
 #include "uper/nn/cuda/launch.cuh"
-#include "uper/nn/cuda/pixel_share.cuh"
+#include "uper/nn/cuda/pixel_columns.cuh"
 #include "uper/nn/cuda/pixel_weights.h"
 #include "uper/nn/cuda/reductions.cuh"
-#include "uper/nn/cuda/widen.cuh"
 
 namespace uper {
 namespace {
 
 constexpr int kFilters = kPixelFilters;
 constexpr int kKernel = kPixelKernel;
-constexpr int kStride = kPixelStride;
 constexpr int kChannels = kPixelChannels;
 constexpr int kWeights = kKernel * kKernel * kChannels * kFilters;
-// What one picture adds: to the weights, as they lie in memory, and by [channel][filter] to the
-// bias, of which the block of every channel adds up a share.
-constexpr int kPictureParts = kWeights + kChannels * kFilters;
+// What one picture adds: to the weights, as they lie in memory, and to the bias.
+constexpr int kPictureParts = kWeights + kFilters;
 
-// A block has one channel of one picture: 64 taps x 32 filters. Its warps share out the positions,
-// kSegment neighbours of a row at a time, and each has sums of all taps and filters: a lane those
-// of one row of the kernel and 8 filters. From one position to the next it needs 4 new pixels, as
-// the window moves by half its width.
-constexpr int kWarps = 8;
+// A block has all taps and 8 filters of one picture: the pixels may be there before d_out is, so
+// that it is d_out which blocks should share out. A warp has one channel: 64 taps, and one half of
+// the positions.
+constexpr int kBlockFilters = 8;
+constexpr int kHalves = 2;
+constexpr int kWarps = kChannels * kHalves;
 constexpr int kThreads = kWarps * kWarpSize;
-constexpr int kSegment = 10;
-constexpr int kRowPositions = kSharePositions / 2;  // at most
-constexpr int kSums = kKernel * kKernel * kFilters;
-// A warp's share of memory: segments of d_out [position][filter] on their way, later its sums.
-constexpr int kStages = 5;  // all that a warp has of 20 rows of 20 positions
-constexpr int kSegmentFloats = kSegment * kFilters;
-static_assert(kStages * kSegmentFloats <= kSums);
-// Pixels that the last positions of an incomplete segment may read behind the last row.
-constexpr int kBeyond = kSegment * kStride;
 
-// Pixels of a plane that matter.
-__host__ __device__ int PlanePixels(const PictureShape& in, const PictureShape& out) {
-  return ((out.height - 1) * kStride + kKernel) * in.width;
-}
+// Positions come in chunks of kColumnWindowRows rows. Lanes of the same place have every fourth
+// row, which they go through in groups of 4 neighbours; a step of the tensor cores takes two
+// groups.
+constexpr int kRowGroups = kColumnPositions / 4;
+constexpr int kGroups = kColumnWindowRows / 4 * kRowGroups;
+constexpr int kSteps = (kGroups + 1) / 2;
+constexpr int kOwnSteps = (kSteps + kWarps - 1) / kWarps;  // whose d_out a warp prepares, at most
 
-// Shared memory: of each warp its share, of each its part of the bias, and the pixels.
-std::size_t SharedBytes(const PictureShape& in, const PictureShape& out) {
-  return sizeof(float) * (kWarps * (kSums + kFilters) + PlanePixels(in, out) + kBeyond);
-}
+// A sum of bytes' products has 32 bits.
+constexpr int kMostPositions = 0x7fffffff / (255 * 255);
 
-__device__ inline float* NextStage(float* first, float* stage) {
-  return stage == first + (kStages - 1) * kSegmentFloats ? first : stage + kSegmentFloats;
-}
+// The taps of a warp are 4 tiles of the hardware: tile (half, pair) has columns 4 half + 2 pair and
+// the next one of the kernel, 8 rows each.
+constexpr int kTiles = 4;
+constexpr int kTileSums = 4;  // of a lane
+constexpr int kHandedOver = kTiles / kHalves * kTileSums;
 
-__device__ inline float4 Four(const float* from) { return *reinterpret_cast<const float4*>(from); }
+struct SharedMemory {
+  uint4 pixels[kChannels * kColumnPlane];
+  // The bytes of d_out as whole numbers, [step][lower two bytes, upper two][lane].
+  uint4 d_out[kSteps][2][kWarpSize];
+  // What a warp hands over to the one with the other half of the positions.
+  long long sums[kWarps][kHandedOver][kWarpSize];
+  long long bias[kWarps][kBlockFilters];
+  unsigned largest[kWarps][kBlockFilters];  // MagnitudeBits()
+};
 
-// Brings a plane's pixels to shared memory as floats, and 0 for those beyond it. The first ones are
-// on their way before Store().
-class PixelFetch {
+// A lane's share of d_out: one filter, and of some steps the 8 positions that the lane gives to the
+// tensor cores. Positions beyond the picture count as 0.
+class DOutShare {
  public:
-  __device__ PixelFetch(const PixelWeights& call, int picture, int channel)
-      : words_(PlanePixels(call.in, call.out) / 4) {
-    const std::ptrdiff_t plane = std::ptrdiff_t{1} * picture * kChannels + channel;
-    from_ = reinterpret_cast<const unsigned*>(call.pixels + plane * call.in.height * call.in.width);
-    Fetch();
+  __device__ DOutShare(const PixelWeights& call, int picture, int first_filter, int warp, int lane)
+      : from_(call.d_out +
+              std::ptrdiff_t{1} * picture * call.out.height * call.out.width * kFilters +
+              first_filter + MmaGroup(lane)),
+        height_(call.out.height),
+        width_(call.out.width),
+        warp_(warp),
+        lane_(lane) {
+#pragma unroll
+    for (int i = 0; i < 2 * kOwnSteps; ++i) {
+      first_fours_[i] = FourOf(0, 2 * (warp_ + i / 2 * kWarps) + i % 2);
+    }
   }
 
-  __device__ void Store(float* pixels) {
-    const int all = words_ + kBeyond / 4;
-    while (true) {
+  // Those of the first chunk are kept.
+  __device__ void FetchFirst() {
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        const int word = first_ + i * kThreads;
-        if (word < all) reinterpret_cast<float4*>(pixels)[word] = Widen(fours_[i], 1);
+    for (int i = 0; i < kOwnSteps; ++i) {
+      Load(first_fours_[2 * i], first_fours_[2 * i + 1], first_[i]);
+    }
+  }
+
+  // Of all chunks, MagnitudeBits().
+  __device__ unsigned Largest() const {
+    unsigned largest = 0;
+#pragma unroll
+    for (int i = 0; i < kOwnSteps; ++i) largest = max(largest, LargestOf(first_[i]));
+#pragma unroll 1
+    for (int row = kColumnWindowRows; row < height_; row += kColumnWindowRows) {
+#pragma unroll 1
+      for (int step = warp_; step < kSteps; step += kWarps) {
+        float values[kStepPositions];
+        Load(FourOf(row, 2 * step), FourOf(row, 2 * step + 1), values);
+        largest = max(largest, LargestOf(values));
       }
-      first_ += kAtOnce * kThreads;
-      if (first_ >= all) return;
-      Fetch();
     }
+    return largest;
+  }
+
+  // As whole numbers, cut into bytes. Returns their sum.
+  __device__ long long StoreFirst(const FixedPoint& fixed, SharedMemory& memory) const {
+    long long sum = 0;
+#pragma unroll
+    for (int i = 0; i < kOwnSteps; ++i) sum += Store(warp_ + i * kWarps, first_[i], fixed, memory);
+    return sum;
+  }
+
+  // The same for the chunk that begins with this row.
+  __device__ long long Bring(int first_row, const FixedPoint& fixed, SharedMemory& memory) const {
+    long long sum = 0;
+#pragma unroll 1
+    for (int step = warp_; step < kSteps; step += kWarps) {
+      float values[kStepPositions];
+      Load(FourOf(first_row, 2 * step), FourOf(first_row, 2 * step + 1), values);
+      sum += Store(step, values, fixed, memory);
+    }
+    return sum;
   }
 
  private:
-  static constexpr int kAtOnce = 2048 / kThreads;  // a plane of 84 x 84 is 1,764 words
+  static constexpr int kStepPositions = 8;
 
-  __device__ void Fetch() {
+  // Four neighbours of a row, of which some are there.
+  struct Four {
+    const float* from;
+    int there;
+  };
+
+  __device__ Four FourOf(int first_row, int group) const {
+    const int row = first_row + group / kRowGroups * 4 + MmaPlace(lane_);
+    const int column = group % kRowGroups * 4;
+    return {.from = from_ + (row * width_ + column) * kFilters,
+            .there = group < kGroups && row < height_ ? width_ - column : 0};
+  }
+
+  __device__ static void Load(const Four& one, const Four& two, float (&values)[kStepPositions]) {
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const int word = first_ + i * kThreads;
-      fours_[i] = word < words_ ? __ldg(from_ + word) : 0;
-    }
-  }
-
-  const unsigned* from_;
-  int words_;
-  int first_ = static_cast<int>(threadIdx.x);
-  unsigned fours_[kAtOnce];
-};
-
-// The positions of a warp: the same segment of some rows of outputs.
-struct WarpPositions {
-  int row, row_step, rows;
-  int column;  // the first
-
-  __device__ WarpPositions(const PictureShape& out, int warp) {
-    static_assert(kRowPositions <= 2 * kSegment);
-    const bool two = out.width > kSegment;  // segments in a row
-    row = two ? warp / 2 : warp;
-    row_step = two ? kWarps / 2 : kWarps;
-    rows = out.height;
-    column = two ? warp % 2 * kSegment : 0;
-  }
-};
-
-// Brings the d_out of a warp's positions to its own memory, some segments ahead. A lane has every
-// 32nd group of four floats.
-class SegmentFetch {
- public:
-  __device__ SegmentFetch(const PixelWeights& call, const WarpPositions& positions, int picture,
-                          int lane, float* memory)
-      : row_(positions.row),
-        row_step_(positions.row_step),
-        rows_(positions.rows),
-        step_(positions.row_step * call.out.width * kFilters),
-        fours_left_((call.out.width - positions.column) * kFilters / 4 - lane),
-        memory_(memory + 4 * lane),
-        stage_(memory_) {
-    const std::ptrdiff_t row = std::ptrdiff_t{1} * picture * call.out.height + row_;
-    from_ = call.d_out + (row * call.out.width + positions.column) * kFilters + 4 * lane;
-  }
-
-  // Positions beyond the row count as 0, in all stages.
-  __device__ void FillBeyond() const {
-    for (int stage = 0; stage < kStages; ++stage) {
-      ForFours([&](int four) {
-        if (four < fours_left_) return;
-        *reinterpret_cast<float4*>(memory_ + stage * kSegmentFloats + 4 * four) =
-            make_float4(0, 0, 0, 0);
-      });
-    }
-  }
-
-  // Starts the next segment, if there is one more.
-  __device__ void Start() {
-    if (row_ < rows_) {
-      ForFours([&](int four) {
-        if (four >= fours_left_) return;
-        __pipeline_memcpy_async(stage_ + 4 * four, from_ + 4 * four, sizeof(float4));
-      });
-    }
-    __pipeline_commit();
-    row_ += row_step_;
-    from_ += step_;
-    stage_ = NextStage(memory_, stage_);
-  }
-
- private:
-  template <typename Do>
-  __device__ static void ForFours(const Do& what) {
-    constexpr int kFours = kSegmentFloats / 4;
+    for (int i = 0; i < 4; ++i) values[i] = i < one.there ? one.from[i * kFilters] : 0.0F;
 #pragma unroll
-    for (int four = 0; four < kFours; four += kWarpSize) {
-      const bool whole = four + kWarpSize <= kFours;
-      if (whole || static_cast<int>(threadIdx.x) % kWarpSize < kFours - four) what(four);
-    }
+    for (int i = 0; i < 4; ++i) values[4 + i] = i < two.there ? two.from[i * kFilters] : 0.0F;
   }
 
-  int row_, row_step_, rows_, step_;  // of the next one
-  int fours_left_;                    // from the lane's first one to the end of the row
-  float* memory_;
-  float* stage_;
+  __device__ static unsigned LargestOf(const float (&values)[kStepPositions]) {
+    unsigned largest = 0;
+#pragma unroll
+    for (const float value : values) largest = max(largest, MagnitudeBits(value));
+    return largest;
+  }
+
+  __device__ long long Store(int step, const float (&values)[kStepPositions],
+                             const FixedPoint& fixed, SharedMemory& memory) const {
+    if (step >= kSteps) return 0;
+    long long sum = 0;
+    unsigned bytes[2][4];  // [group][byte of all four positions]
+#pragma unroll
+    for (int i = 0; i < kStepPositions; ++i) {
+      const int whole = fixed.Whole(values[i]);
+      sum += whole;
+      bytes[i / 4][i % 4] = static_cast<unsigned>(whole);
+    }
+    TransposeBytes(bytes[0]);
+    TransposeBytes(bytes[1]);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      memory.d_out[step][i][lane_] =
+          make_uint4(bytes[0][2 * i], bytes[1][2 * i], bytes[0][2 * i + 1], bytes[1][2 * i + 1]);
+    }
+    return sum;
+  }
+
   const float* from_;
+  int height_, width_, warp_, lane_;
+  Four first_fours_[2 * kOwnSteps];  // where they are is known before they are there
+  float first_[kOwnSteps][kStepPositions];
 };
 
-struct LaneSums {
-  float sums[kKernel][8] = {};  // [column of the kernel][filter: see LaneFilter()]
-
-  // Four pixels of the window.
-  __device__ void AddFour(int column, const float4& pixels, const float4& low, const float4& high) {
-    AddEight(pixels.x, low, high, sums[column]);
-    AddEight(pixels.y, low, high, sums[column + 1]);
-    AddEight(pixels.z, low, high, sums[column + 2]);
-    AddEight(pixels.w, low, high, sums[column + 3]);
-  }
-};
-
-// A lane has row LaneM() of the kernel. Its filters: four from here and four from 16 further.
-__device__ inline int LaneFilter(int lane) { return 4 * LaneN(lane); }
-
-// `pixels`: where the lane's row of the first window begins. `d_out`: [position][filter].
-__device__ inline void AddSegment(const float* pixels, const float* d_out, int lane,
-                                  LaneSums& sums) {
-  d_out += LaneFilter(lane);
-  float4 left = Four(pixels);
+// The largest of all warps' `largest` of a filter.
+__device__ inline FixedPoint FixedPointOf(const SharedMemory& memory, int filter) {
+  unsigned largest = 0;
 #pragma unroll
-  for (int i = 0; i < kSegment; ++i) {
-    const float4 right = Four(pixels + (i + 1) * kStride);
-    const float4 low = Four(d_out + i * kFilters);
-    const float4 high = Four(d_out + i * kFilters + kFilters / 2);
-    sums.AddFour(0, left, low, high);
-    sums.AddFour(kKernel / 2, right, low, high);
-    left = right;
-  }
+  for (int warp = 0; warp < kWarps; ++warp) largest = max(largest, memory.largest[warp][filter]);
+  return FixedPoint(largest);
 }
 
-// A warp's sums lie in fours, [column of the kernel, half of the filters][lane].
-__device__ inline void StoreSums(const LaneSums& result, int lane, float* memory) {
-#pragma unroll
-  for (int column = 0; column < kKernel; ++column) {
-    const float(&eight)[8] = result.sums[column];
-    auto* to = reinterpret_cast<float4*>(memory) + 2 * column * kWarpSize + lane;
-    to[0] = make_float4(eight[0], eight[1], eight[2], eight[3]);
-    to[kWarpSize] = make_float4(eight[4], eight[5], eight[6], eight[7]);
-  }
+// Of the lanes with the same group, to all of them.
+template <typename T, typename Combine>
+__device__ T OverPlaces(T value, const Combine& combine) {
+  value = combine(value, __shfl_xor_sync(kAllLanes, value, 1));
+  return combine(value, __shfl_xor_sync(kAllLanes, value, 2));
 }
 
-// Where four of them belong in the weights.
-__device__ inline int WeightOfFour(int four, int channel) {
-  const int lane = four % kWarpSize;
-  const int column = four / kWarpSize / 2;
-  const int filter = four / kWarpSize % 2 * (kFilters / 2) + LaneFilter(lane);
-  return ((LaneM(lane) * kKernel + column) * kChannels + channel) * kFilters + filter;
+// A warp's sum of d_out, by filter. Not in registers, which are scarce.
+__device__ inline void AddToBias(long long before, long long sum, int warp, int lane,
+                                 SharedMemory& memory) {
+  sum = OverPlaces(sum, [](long long x, long long y) { return x + y; });
+  if (MmaPlace(lane) == 0) memory.bias[warp][MmaGroup(lane)] = before + sum;
 }
 
-// Adds up the warps in order. `sums` [warp][kSums], `bias` [warp][filter].
-__device__ inline void StoreParts(const float* sums, const float* bias, int channel, float* parts) {
+// What a lane reads for a step: units of pixels and the bytes of d_out.
+struct StepWords {
+  uint4 units[2][2];  // [group][the unit of its windows, the one behind]
+  uint4 d_out[2];
+
+  __device__ StepWords(const SharedMemory& memory, int channel, int step, int lane) {
+    const int row = MmaPlace(lane) * kPixelStride + MmaGroup(lane);
+    const uint4* first = memory.pixels + channel * kColumnPlane + PlaceOfColumns(row, 0);
 #pragma unroll
-  for (int first = 0; first < kSums / 4; first += kThreads) {
-    const int four = first + static_cast<int>(threadIdx.x);
-    float4 sum = Four(sums + 4 * four);
-#pragma unroll
-    for (int w = 1; w < kWarps; ++w) {
-      const float4 one = Four(sums + w * kSums + 4 * four);
-      sum = make_float4(sum.x + one.x, sum.y + one.y, sum.z + one.z, sum.w + one.w);
+    for (int i = 0; i < 2; ++i) {
+      const int group = min(2 * step + i, kGroups - 1);  // d_out is 0 where there is none
+      const uint4* unit =
+          first + group / kRowGroups * 4 * kColumnFourRowsPitch + group % kRowGroups;
+      units[i][0] = unit[0];
+      units[i][1] = unit[1];
+      d_out[i] = memory.d_out[step][i][lane];
     }
-    *reinterpret_cast<float4*>(parts + WeightOfFour(four, channel)) = sum;
   }
-  if (threadIdx.x >= kFilters) return;
-  float sum = 0;
+};
+
+// Of all taps of a channel: the first two tiles have the half of the columns that the warp is to
+// complete, the others what it hands over.
+struct TapSums {
+  int sums[kTiles][kWholeBytes][kTileSums] = {};
+
+  __device__ void Add(const StepWords& words, int half) {
+    const int own_shift = 8 * half, other_shift = 8 - own_shift;  // see pixel_columns.cuh
+    const unsigned b[kWholeBytes][2] = {{words.d_out[0].x, words.d_out[0].y},
+                                        {words.d_out[0].z, words.d_out[0].w},
+                                        {words.d_out[1].x, words.d_out[1].y},
+                                        {words.d_out[1].z, words.d_out[1].w}};
+    unsigned a[kTiles][4];
 #pragma unroll
-  for (int w = 0; w < kWarps; ++w) sum += bias[w * kFilters + threadIdx.x];
-  parts[kWeights + channel * kFilters + threadIdx.x] = sum;
+    for (int group = 0; group < 2; ++group) {
+      const uint4 &here = words.units[group][0], &behind = words.units[group][1];
+      const unsigned low[4] = {here.x, here.y, here.z, here.w};
+      const unsigned high[4] = {behind.x, behind.y, behind.z, behind.w};
+#pragma unroll
+      for (int column = 0; column < 4; ++column) {
+        const int row = 2 * group + column % 2;
+        a[column / 2][row] = __funnelshift_r(low[column], high[column], own_shift);
+        a[2 + column / 2][row] = __funnelshift_r(low[column], high[column], other_shift);
+      }
+    }
+#pragma unroll
+    for (int byte = 0; byte < kWholeBytes; ++byte) {
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) {
+        if (byte + 1 < kWholeBytes) {
+          AddByteMma(a[tile], b[byte], sums[tile][byte]);
+        } else {
+          AddSignedByteMma(a[tile], b[byte], sums[tile][byte]);
+        }
+      }
+    }
+  }
+
+  // The i-th sum of a lane over two tiles, as a whole number.
+  __device__ long long Whole(int first_tile, int i) const {
+    const auto& bytes = sums[first_tile + i / kTileSums];
+    const int at = i % kTileSums;
+    return WholeFromBytes({bytes[0][at], bytes[1][at], bytes[2][at], bytes[3][at]});
+  }
+  __device__ long long Own(int i) const { return Whole(0, i); }
+  __device__ long long HandedOver(int i) const { return Whole(kTiles / kHalves, i); }
+};
+
+// The next step's words are on their way while one is multiplied.
+__device__ inline void Multiply(const SharedMemory& memory, int channel, int half, int lane,
+                                TapSums& sums) {
+  constexpr int kFirstSteps = (kSteps + 1) / 2;
+  const int end = half == 0 ? kFirstSteps : kSteps;
+  int step = half == 0 ? 0 : kFirstSteps;
+  StepWords words(memory, channel, step, lane);
+#pragma unroll 1
+  while (++step < end) {
+    const StepWords next(memory, channel, step, lane);
+    sums.Add(words, half);
+    words = next;
+  }
+  sums.Add(words, half);
 }
 
-// Grid: pictures, channels. At most 128 registers: half a multiprocessor's are free sooner than
-// all.
+// A warp completes the columns of its own half with what the other one handed over.
+__device__ inline void StoreWeights(const SharedMemory& memory, const TapSums& sums, int channel,
+                                    int half, int lane, float* parts) {
+  const auto& other = memory.sums[(1 - half) * kChannels + channel];
+  const int filter = 2 * MmaPlace(lane);
+  const FixedPoint fixed[2] = {FixedPointOf(memory, filter), FixedPointOf(memory, filter + 1)};
+#pragma unroll
+  for (int i = 0; i < kHandedOver; i += 2) {
+    const int tap = MmaGroup(lane) * kKernel + 4 * half + i / 2;
+    const long long first = sums.Own(i) + other[i][lane];
+    const long long second = sums.Own(i + 1) + other[i + 1][lane];
+    *reinterpret_cast<float2*>(parts + (tap * kChannels + channel) * kFilters + filter) =
+        make_float2(fixed[0].Value(first), fixed[1].Value(second));
+  }
+}
+
+__device__ inline void StoreBias(const SharedMemory& memory, int filter, float* parts) {
+  long long sum = 0;
+#pragma unroll
+  for (int warp = 0; warp < kWarps; ++warp) sum += memory.bias[warp][filter];
+  parts[kWeights + filter] = FixedPointOf(memory, filter).Value(sum);
+}
+
+// Grid: pictures, groups of filters. At most 128 registers: half a multiprocessor's are free sooner
+// than all.
 __global__ void __launch_bounds__(kThreads, 512 / kThreads)
     PixelWeightsKernel(const __grid_constant__ PixelWeights call) {
-  extern __shared__ __align__(16) float memory[];
+  extern __shared__ __align__(16) unsigned char bytes[];
+  SharedMemory& memory = *reinterpret_cast<SharedMemory*>(bytes);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int channel = warp % kChannels, half = warp / kChannels;
   const int picture = static_cast<int>(blockIdx.x);
-  const int channel = static_cast<int>(blockIdx.y);
-  float* sums = memory;
-  float* own = sums + warp * kSums;
-  float* bias = sums + kWarps * kSums;
-  float* pixels = bias + kWarps * kFilters;
+  const int first_filter = static_cast<int>(blockIdx.y) * kBlockFilters;
 
-  PixelFetch pixel_fetch(call, picture, channel);
-  const WarpPositions positions(call.out, warp);
-  SegmentFetch segments(call, positions, picture, lane, own);
-  segments.FillBeyond();
+  PixelColumnsFetch<kThreads> pixels(
+      call.pixels + std::ptrdiff_t{1} * picture * call.in.height * call.in.width * kChannels,
+      call.in);
+  pixels.Start();
+  DOutShare d_out(call, picture, first_filter, warp, lane);
   AwaitPredecessor();
-#pragma unroll 1
-  for (int i = 0; i < kStages; ++i) segments.Start();
-  pixel_fetch.Store(pixels);
+  d_out.FetchFirst();
+  pixels.Store(memory.pixels);
+  const unsigned largest =
+      OverPlaces(d_out.Largest(), [](unsigned x, unsigned y) { return max(x, y); });
+  if (MmaPlace(lane) == 0) memory.largest[warp][MmaGroup(lane)] = largest;
   __syncthreads();
 
-  LaneSums result;
-  float bias_sum = 0;
-  int bias_channel = warp;
-  float* stage = own;
-  const float* window =
-      pixels + (positions.row * kStride + LaneM(lane)) * call.in.width + positions.column * kStride;
-  const int window_step = positions.row_step * kStride * call.in.width;
-  for (int row = positions.row; row < positions.rows; row += positions.row_step) {
-    __pipeline_wait_prior(kStages - 1);
-    __syncwarp();
-    AddSegment(window, stage, lane, result);
-    if (bias_channel++ % kChannels == channel) {  // all blocks of a picture have equal shares
-#pragma unroll
-      for (int i = 0; i < kSegment; ++i) bias_sum += stage[i * kFilters + lane];
-    }
-    __syncwarp();  // the segment has been read
-    segments.Start();
-    stage = NextStage(own, stage);
-    window += window_step;
+  TapSums sums;
+  const FixedPoint fixed = FixedPointOf(memory, MmaGroup(lane));
+  AddToBias(0, d_out.StoreFirst(fixed, memory), warp, lane, memory);
+  for (int row = kColumnWindowRows;; row += kColumnWindowRows) {
+    __syncthreads();
+    Multiply(memory, channel, half, lane, sums);
+    if (row >= call.out.height) break;
+    __syncthreads();  // the chunk before has been read
+    pixels.Bring(row * kPixelStride, memory.pixels);
+    const long long before = memory.bias[warp][MmaGroup(lane)];
+    AddToBias(before, d_out.Bring(row, fixed, memory), warp, lane, memory);
   }
-  StoreSums(result, lane, own);
-  bias[warp * kFilters + lane] = bias_sum;
+
+#pragma unroll
+  for (int i = 0; i < kHandedOver; ++i) {
+    memory.sums[warp][i][lane] = sums.HandedOver(i);
+  }
   __syncthreads();
-  StoreParts(sums, bias, channel, call.parts + std::ptrdiff_t{1} * picture * kPictureParts);
+  float* parts = call.parts + std::ptrdiff_t{1} * picture * kPictureParts + first_filter;
+  StoreWeights(memory, sums, channel, half, lane, parts);
+  if (threadIdx.x < kBlockFilters) StoreBias(memory, static_cast<int>(threadIdx.x), parts);
 }
 
-constexpr int kSumThreads = kChannels * kFilters;
-constexpr int kSumBlocks = kPictureParts / kSumThreads;
-static_assert(kWeights % kSumThreads == 0);
+constexpr int kSumThreads = 128;
+constexpr int kSumBlocks = kWeights / kSumThreads + 1;
+static_assert(kWeights % kSumThreads == 0 && kFilters <= kSumThreads);
 
 // Adds up the pictures in order, a thread one part of each; the last block has the bias.
 __global__ void __launch_bounds__(kSumThreads)
     SumPicturesKernel(const __grid_constant__ PixelWeights call) {
-  __shared__ float channels[kSumThreads];
   __shared__ double scratch[kWarpSize];
   constexpr int kAtOnce = 32;
   const int at = static_cast<int>(blockIdx.x) * kSumThreads + static_cast<int>(threadIdx.x);
@@ -308,7 +366,8 @@ __global__ void __launch_bounds__(kSumThreads)
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const std::ptrdiff_t picture = first + i;
-      parts[i] = picture < call.count ? call.parts[picture * kPictureParts + at] : 0.0F;
+      const bool there = picture < call.count && at < kPictureParts;
+      parts[i] = there ? call.parts[picture * kPictureParts + at] : 0.0F;
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) sum += parts[i];
@@ -316,15 +375,8 @@ __global__ void __launch_bounds__(kSumThreads)
   if (at < kWeights) {
     sum *= call.scale;
     call.d_w[at] = sum;
-  } else {
-    channels[threadIdx.x] = sum;
-    __syncthreads();
-    sum = 0;
-    if (threadIdx.x < kFilters) {
-#pragma unroll
-      for (int c = 0; c < kChannels; ++c) sum += channels[c * kFilters + threadIdx.x];
-      call.d_bias[threadIdx.x] = sum;
-    }
+  } else if (at < kPictureParts) {
+    call.d_bias[at - kWeights] = sum;
   }
   const double squares = BlockSum(static_cast<double>(sum) * static_cast<double>(sum), scratch);
   if (threadIdx.x == 0) call.squares[blockIdx.x] = squares;
@@ -332,9 +384,8 @@ __global__ void __launch_bounds__(kSumThreads)
 
 }  // namespace
 
-bool SuitsPixelWeights(const PictureShape& in, const PictureShape& out) {
-  constexpr std::size_t kMostBytes = 227 * 1024;  // that a block can have
-  return out.width <= kRowPositions && SharedBytes(in, out) <= kMostBytes;
+bool SuitsPixelWeights(const PictureShape& out) {
+  return out.width <= kColumnPositions && out.height <= kMostPositions / out.width;
 }
 
 std::size_t PixelWeightParts(int count) { return std::size_t{1} * count * kPictureParts; }
@@ -342,15 +393,16 @@ std::size_t PixelWeightParts(int count) { return std::size_t{1} * count * kPictu
 int PixelWeightSquares() { return kSumBlocks; }
 
 void LaunchPixelWeights(const PixelWeights& call, cudaStream_t stream) {
-  UPER_CHECK(SuitsPixelWeights(call.in, call.out), "the picture must fit a block's memory");
+  UPER_CHECK(SuitsPixelWeights(call.out), "a row must be short and sums must fit 32 bits");
   // When the kernel before ends, blocks must not crowd on the multiprocessors that are free first:
   // with so much memory they are one each. Only if there are enough for all, as on an H100.
   constexpr std::size_t kMoreThanHalf = 116 * 1024;
   constexpr int kMultiprocessors = 132;
-  std::size_t bytes = SharedBytes(call.in, call.out);
-  if (call.count * kChannels <= kMultiprocessors) bytes = std::max(bytes, kMoreThanHalf);
+  constexpr int kFilterGroups = kFilters / kBlockFilters;
+  std::size_t bytes = sizeof(SharedMemory);
+  if (call.count * kFilterGroups <= kMultiprocessors) bytes = std::max(bytes, kMoreThanHalf);
   LaunchKernel("weights of the first convolution", PixelWeightsKernel,
-               {.grid = dim3(call.count, kChannels),
+               {.grid = dim3(call.count, kFilterGroups),
                 .block = kThreads,
                 .shared_bytes = bytes,
                 .stream = stream,

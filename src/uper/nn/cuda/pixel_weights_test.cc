@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -68,12 +69,48 @@ std::vector<double> PlainWeights(const WeightsCase& c, const WeightsData& data, 
   return result;
 }
 
-// Compared with plain loops. Returns d_w and d_bias.
-std::vector<float> CheckWeights(const WeightsCase& c) {
-  SCOPED_TRACE(testing::Message() << c.height << "x" << c.width << " count " << c.count << " whole "
-                                  << c.whole);
-  const WeightsData data(c);
-  const float scale = c.whole ? 1.0F : 1.0F / 255;
+// What the kernels are to find, bit by bit: in a picture exact sums of whole numbers.
+std::vector<float> WholeWeights(const WeightsCase& c, const WeightsData& data, float scale) {
+  const PictureShape in = InOf(c), out = OutOf(c);
+  const int positions = out.height * out.width;
+  std::vector<float> result(kWeightCount + kUnits);
+  for (int n = 0; n < c.count * kUnits; ++n) {
+    const int picture = n / kUnits, f = n % kUnits;
+    const float* d = data.d_out.data() + std::size_t{1} * picture * out.size() + f;
+    float largest = 0;
+    for (int at = 0; at < positions; ++at) largest = std::max(largest, std::abs(d[at * kUnits]));
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    exponent = std::max(exponent, -95);  // the unit is a normal float
+    std::vector<std::int64_t> whole(positions);
+    for (int at = 0; at < positions; ++at) {
+      whole[at] = std::llrint(std::ldexp(double{d[at * kUnits]}, 31 - exponent));
+    }
+    const auto value = [&](std::int64_t sum) {
+      return std::ldexp(static_cast<float>(sum), exponent - 31);
+    };
+    for (int tap = 0; tap < kTaps * kTaps * kPlanes; ++tap) {
+      const std::size_t plane = std::size_t{1} * picture * kPlanes + tap % kPlanes;
+      const std::uint8_t* pixels = data.pixels.data() + plane * in.height * in.width +
+                                   tap / kPlanes / kTaps * in.width + tap / kPlanes % kTaps;
+      std::int64_t sum = 0;
+      for (int at = 0; at < positions; ++at) {
+        sum += whole[at] * pixels[(at / out.width * in.width + at % out.width) * kStep];
+      }
+      result[tap * kUnits + f] += value(sum);
+    }
+    result[kWeightCount + f] += value(std::accumulate(whole.begin(), whole.end(), std::int64_t{0}));
+  }
+  for (int i = 0; i < kWeightCount; ++i) result[i] *= scale;
+  return result;
+}
+
+struct Found {
+  std::vector<float> results;  // d_w and behind it d_bias
+  double squares = 0;
+};
+
+Found RunWeights(const WeightsCase& c, const WeightsData& data, float scale) {
   const DeviceBuffer<std::uint8_t> pixels = OnGpu(data.pixels);
   const DeviceBuffer<float> d_out = OnGpu(data.d_out);
   DeviceBuffer<float> parts = Poisoned(PixelWeightParts(c.count));
@@ -91,24 +128,33 @@ std::vector<float> CheckWeights(const WeightsCase& c) {
                       .d_bias = found.data() + kWeightCount,
                       .squares = squares.data()},
                      nullptr);
-  const std::vector<float> results = FromGpu(found);
+  const std::vector<double> sums = FromGpu(squares);
+  return {.results = FromGpu(found), .squares = std::accumulate(sums.begin(), sums.end(), 0.0)};
+}
+
+// Compared with plain loops. Returns d_w and d_bias.
+std::vector<float> CheckWeights(const WeightsCase& c) {
+  SCOPED_TRACE(testing::Message() << c.height << "x" << c.width << " count " << c.count << " whole "
+                                  << c.whole);
+  const WeightsData data(c);
+  const float scale = c.whole ? 1.0F : 1.0F / 255;
+  const Found found = RunWeights(c, data, scale);
   const std::vector<double> expected = PlainWeights(c, data, double{scale});
-  const std::span all(results);
+  const std::span all(found.results);
   EXPECT_LE(RelativeError(all.first(kWeightCount), std::span(expected).first(kWeightCount)),
             c.whole ? 0 : 2e-6);
   EXPECT_LE(RelativeError(all.last(kUnits), std::span(expected).last(kUnits)), c.whole ? 0 : 2e-6);
-  for (const float value : results) EXPECT_FALSE(std::isnan(value));
+  for (const float value : found.results) EXPECT_FALSE(std::isnan(value));
   double sum = 0;
-  for (const float value : results) sum += double{value} * double{value};
-  const std::vector<double> sums = FromGpu(squares);
-  EXPECT_NEAR(std::accumulate(sums.begin(), sums.end(), 0.0), sum, 1e-12 * sum);
-  return results;
+  for (const float value : found.results) sum += double{value} * double{value};
+  EXPECT_NEAR(found.squares, sum, 1e-12 * sum);
+  return found.results;
 }
 
 class PixelWeightsTest : public GpuTest {};
 
-// One segment in a row or two, whole or not; fewer rows than warps and so many that memory is used
-// again; rows below the last window; pictures that are added up in one round or two.
+// Rows of whole fours of positions or not; fewer rows than lanes have and so many that memory is
+// used again; rows below the last window; pictures that are added up in one round or two.
 TEST_F(PixelWeightsTest, AllSizes) {
   for (const bool whole : {false, true}) {
     CheckWeights({8, 8, 1, whole});
@@ -127,15 +173,76 @@ TEST_F(PixelWeightsTest, RepeatsBitForBit) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(SameBits(CheckWeights({84, 84, 32}), first));
 }
 
-TEST(PixelWeightsSizeTest, HighPicturesDoNotFit) {
+TEST_F(PixelWeightsTest, SumsOfAPictureAreExact) {
+  for (const WeightsCase& c : {WeightsCase{84, 84, 1}, WeightsCase{84, 84, 3},
+                               WeightsCase{29, 44, 2}, WeightsCase{200, 84, 1}}) {
+    const WeightsData data(c);
+    const float scale = 1.0F / 255;
+    EXPECT_TRUE(SameBits(RunWeights(c, data, scale).results, WholeWeights(c, data, scale)))
+        << c.height << "x" << c.width << " count " << c.count;
+  }
+}
+
+// Most are 0 beside the largest, of other filters all are far from those of the first, and some are
+// as small as numbers get.
+TEST_F(PixelWeightsTest, NumbersOfAllSizes) {
+  const WeightsCase c{84, 84, 2};
+  WeightsData data(c);
+  const std::vector<int> shifts = RandomInts(data.d_out.size(), 60, "shifts");
+  for (std::size_t i = 0; i < data.d_out.size(); ++i) {
+    const int filter = static_cast<int>(i % kUnits);
+    data.d_out[i] = std::ldexp(data.d_out[i], -shifts[i] - 4 * filter);
+  }
+  EXPECT_TRUE(SameBits(RunWeights(c, data, 1).results, WholeWeights(c, data, 1)));
+}
+
+// The largest sums there can be: all pixels are white and all d_out of a filter the same.
+TEST_F(PixelWeightsTest, LargestSums) {
+  const WeightsCase c{84, 84, 1};
+  WeightsData data(c);
+  std::ranges::fill(data.pixels, std::uint8_t{255});
+  const float below_two = std::nextafter(2.0F, 0.0F);
+  for (std::size_t i = 0; i < data.d_out.size(); ++i) {
+    data.d_out[i] = i % 2 == 0 ? below_two : -below_two;
+  }
+  EXPECT_TRUE(SameBits(RunWeights(c, data, 1).results, WholeWeights(c, data, 1)));
+}
+
+TEST_F(PixelWeightsTest, ZerosGiveZeros) {
+  const WeightsCase c{84, 84, 3};
+  WeightsData data(c);
+  std::ranges::fill(data.d_out, 0.0F);
+  const Found found = RunWeights(c, data, 1);
+  for (const float value : found.results) EXPECT_EQ(value, 0.0F);
+  EXPECT_EQ(found.squares, 0.0);
+}
+
+TEST_F(PixelWeightsTest, WhatIsNotFiniteStaysInItsFilter) {
+  const WeightsCase c{84, 84, 2};
+  WeightsData data(c);
+  const std::vector<float> finite = RunWeights(c, data, 1).results;
+  constexpr int kNan = 5, kInfinite = 18;
+  data.d_out[399 * kUnits + kNan] = std::numeric_limits<float>::quiet_NaN();
+  data.d_out[500 * kUnits + kInfinite] = -std::numeric_limits<float>::infinity();
+  const Found found = RunWeights(c, data, 1);
+  for (std::size_t i = 0; i < finite.size(); ++i) {
+    if (i % kUnits == kNan || i % kUnits == kInfinite) {
+      EXPECT_TRUE(std::isnan(found.results[i])) << i;
+    } else {
+      EXPECT_EQ(found.results[i], finite[i]) << i;
+    }
+  }
+  EXPECT_TRUE(std::isnan(found.squares));
+}
+
+TEST(PixelWeightsSizeTest, PicturesMayBeHighButNotWide) {
   const auto suits = [](int height, int width) {
-    const WeightsCase c{height, width, 1};
-    return SuitsPixelWeights(InOf(c), OutOf(c));
+    return SuitsPixelWeights(OutOf({height, width, 1}));
   };
   EXPECT_TRUE(suits(84, 84));
-  EXPECT_TRUE(suits(480, 84));
-  EXPECT_FALSE(suits(500, 84));
-  EXPECT_TRUE(suits(500, 60));
+  EXPECT_TRUE(suits(500, 84));
+  EXPECT_TRUE(suits(6600, 84));
+  EXPECT_FALSE(suits(6700, 84));  // sums of bytes' products would need more than 32 bits
   EXPECT_FALSE(suits(84, 88));
 }
 

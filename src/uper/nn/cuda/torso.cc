@@ -33,7 +33,7 @@ Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Optio
                          SuitsPictureStack(spec.input, spec.convolutions);
     return;
   }
-  if (has_pixel_convolution_ && SuitsPixelWeights(layers_[0].in, layers_[0].out)) {
+  if (has_pixel_convolution_ && SuitsPixelWeights(layers_[0].out)) {
     pixel_parts_ = DeviceBuffer<float>(PixelWeightParts(options.max_batch));
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
