@@ -80,4 +80,23 @@ __device__ inline void StartLoad(void* shared, const void* global, unsigned byte
       : "memory");
 }
 
+// What threads wrote to shared memory before this and a barrier, StartStore() behind it reads.
+__device__ inline void FenceStores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// The thread's stores up to here are one group.
+__device__ inline void StartStore(void* global, const void* shared, unsigned bytes,
+                                  std::uint64_t cache_policy) {
+  asm volatile(
+      "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(
+          __cvta_generic_to_global(global)),
+      "r"(SharedAddress(shared)), "r"(bytes), "l"(cache_policy)
+      : "memory");
+}
+__device__ inline void CommitStores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+// Until the thread's stores have left shared memory.
+__device__ inline void AwaitStoresRead() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
 }  // namespace uper

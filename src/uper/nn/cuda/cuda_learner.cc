@@ -44,7 +44,7 @@ CudaHeadTables::CudaHeadTables(const NetworkSpec& spec)
     : member_weights(std::size_t{1} * spec.members * spec.hidden_units * spec.actions),
       member_bias(std::size_t{1} * spec.members * spec.actions),
       mean_weights(std::size_t{1} * spec.hidden_total() * spec.actions),
-      members_done(HeadStepChunks(HeadShapeOf(spec))) {}
+      members_done(HeadStepGroups(HeadShapeOf(spec))) {}
 
 HeadTablePointers CudaHeadTables::pointers() {
   return {.member_weights = member_weights.data(),

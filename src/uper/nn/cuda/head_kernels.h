@@ -28,8 +28,8 @@ struct HeadShape {
 HeadShape HeadShapeOf(const NetworkSpec& spec);
 
 // The head's optimiser takes so many hidden units of an (action, member) at a time.
-inline constexpr int kHeadStepUnits = 16;
-UPER_HOST_DEVICE inline int HeadStepChunks(const HeadShape& shape) {
+inline constexpr int kHeadStepUnits = 4;
+UPER_HOST_DEVICE inline int HeadStepGroups(const HeadShape& shape) {
   return shape.actions * ((shape.hidden + kHeadStepUnits - 1) / kHeadStepUnits);
 }
 
@@ -38,7 +38,7 @@ struct HeadTablePointers {
   float* member_weights = nullptr;  // [member, action, hidden unit]
   float* member_bias = nullptr;     // [member, action]
   float* mean_weights = nullptr;    // [action, hidden unit (of all members, if separate)]
-  // [HeadStepChunks()]: how many members the head's optimiser has averaged; 0 between its steps.
+  // [HeadStepGroups()]: how many members the head's optimiser has averaged; 0 between its steps.
   unsigned* members_done = nullptr;
 };
 

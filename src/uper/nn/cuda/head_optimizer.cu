@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "uper/nn/cuda/bulk_copy.cuh"
 #include "uper/nn/cuda/head_parts.cuh"
@@ -8,9 +9,10 @@
 #include "uper/nn/cuda/optimizer_step.cuh"
 #include "uper/nn/cuda/reductions.cuh"
 
-// The step on the head's weights: memory is all it waits for. Two small blocks a multiprocessor
-// leave room for kernels that compute; their warps work for themselves, and while one steps some
-// weights the copy engine brings the next.
+// The step on the head's weights: memory is all it waits for. Few warps with little shared memory
+// leave room for kernels that compute. Each works for itself: the copy engine brings some weights,
+// the warp steps them in place, and the copy engine takes them away. All warps together pass
+// through memory from its beginning to its end.
 
 namespace uper {
 namespace {
@@ -18,11 +20,10 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kBlocksPerProcessor = 2;
-constexpr int kStages = 2;  // fetches of a warp on their way or at work
 // Hidden units of one fetch. The weights of four are whole groups of 16 bytes if those of an action
 // are, so that the copy engine can move them.
-constexpr int kFetch = 4;
-static_assert(kHeadStepUnits % kFetch == 0);
+constexpr int kUnits = kHeadStepUnits;
+static_assert(kUnits == 4);
 
 struct HeadStep {
   StepRules rules;
@@ -35,28 +36,40 @@ struct HeadStep {
   bool whole_groups = false;  // of 16 bytes, in every fetch
 };
 
-// Hidden units of one (action, member) that one warp steps.
-struct HeadChunk {
+__host__ __device__ int GroupsOfMember(const HeadShape& s) {
+  return (s.hidden + kUnits - 1) / kUnits;
+}
+
+// kUnits hidden units of one (action, member).
+struct HeadGroup {
   int action, member, first_unit, units;
   int index;  // the same for all members
 
-  __device__ HeadChunk(const HeadShape& s, int item) {
-    const int chunks = HeadStepChunks(s) / s.actions;
-    const int block = item / chunks;
-    const int chunk = item - block * chunks;
+  __device__ HeadGroup(const HeadShape& s, int item) {
+    const int groups = GroupsOfMember(s);
+    const int block = item / groups;
+    const int group = item - block * groups;
     action = block / s.members;
     member = block - action * s.members;
-    first_unit = chunk * kHeadStepUnits;
-    units = min(kHeadStepUnits, s.hidden - first_unit);
-    index = action * chunks + chunk;
+    first_unit = group * kUnits;
+    units = min(kUnits, s.hidden - first_unit);
+    index = action * groups + group;
   }
 };
 
-// One fetch: some units of a chunk, and a tile of their outputs.
+// One fetch: a tile of the group's outputs.
 struct HeadPiece {
-  int unit, units;
+  int units;
   int first_output, width;
   std::ptrdiff_t at;  // its first weight
+
+  __device__ HeadPiece(const HeadShape& s, const HeadGroup& group, int first, int tile)
+      : units(group.units),
+        first_output(first),
+        width(min(tile, s.outputs - first)),
+        at(BlockAt(s, group.action, group.member) +
+           static_cast<std::ptrdiff_t>(group.first_unit) * s.outputs + first) {}
+  __device__ unsigned bytes() const { return static_cast<unsigned>(units * width * sizeof(float)); }
 };
 
 // Whether a lane has its i-th output. kWhole: pieces are whole rows, and only the last can be
@@ -65,41 +78,6 @@ template <int kLane, bool kWhole>
 __device__ bool IsThere(const HeadPiece& piece, int lane, int i) {
   return (kWhole && i + 1 < kLane) || lane + i * kWarpSize < piece.width;
 }
-
-// The fetches of a warp, in order: of every step-th chunk, its units and their tiles.
-template <int kLane>
-struct PieceWalk {
-  static constexpr int kTile = kLane * kWarpSize;
-
-  int item, step;
-  int unit = 0;  // in the chunk
-  int first_output = 0;
-
-  __device__ HeadPiece Piece(const HeadShape& s, const HeadChunk& chunk) const {
-    const int first = chunk.first_unit + unit;
-    return {.unit = first,
-            .units = min(kFetch, chunk.units - unit),
-            .first_output = first_output,
-            .width = min(kTile, s.outputs - first_output),
-            .at = BlockAt(s, chunk.action, chunk.member) +
-                  static_cast<std::ptrdiff_t>(first) * s.outputs + first_output};
-  }
-  __device__ bool IsLastTile(const HeadShape& s) const { return first_output + kTile >= s.outputs; }
-  __device__ bool IsLastOfChunk(const HeadShape& s, const HeadChunk& chunk) const {
-    return IsLastTile(s) && unit + kFetch >= chunk.units;
-  }
-  __device__ void Next(const HeadShape& s, const HeadChunk& chunk) {
-    if (!IsLastTile(s)) {
-      first_output += kTile;
-      return;
-    }
-    first_output = 0;
-    unit += kFetch;
-    if (unit < chunk.units) return;
-    unit = 0;
-    item += step;
-  }
-};
 
 // Weights and moments of one fetch in shared memory: p, m and v, each [unit][output].
 struct Stage {
@@ -111,131 +89,194 @@ struct Stage {
   __device__ float* v() const { return floats + 2 * room; }
 };
 
-__device__ void CopyRows(const float* from, const HeadPiece& piece, int outputs, int lane,
-                         float* to) {
+// Rows of a piece, `from_step` and `to_step` floats apart.
+__device__ void CopyRows(const float* from, int from_step, const HeadPiece& piece, int lane,
+                         float* to, int to_step) {
 #pragma unroll 1
   for (int u = 0; u < piece.units; ++u) {
 #pragma unroll 1
     for (int i = lane; i < piece.width; i += kWarpSize) {
-      to[u * piece.width + i] = from[u * outputs + i];
+      to[u * to_step + i] = from[u * from_step + i];
     }
   }
 }
 
-// Starts a fetch into a stage that all lanes have read.
+// The moments are not read again before the next update.
+struct CachePolicies {
+  std::uint64_t weights = CachePolicy(Keep::kAsLongAsOthers);
+  std::uint64_t moments = CachePolicy(Keep::kShortly);
+};
+
+// Starts to bring a piece, when the one before has been taken away.
 __device__ void Fetch(const HeadStep& step, const HeadPiece& piece, const Stage& to,
                       ArrivalBarrier& here, int lane) {
   const ParameterBlock& from = step.weights.from;
   if (step.whole_groups) {
     if (lane > 0) return;
-    const unsigned bytes = static_cast<unsigned>(piece.units * piece.width * sizeof(float));
-    here.Expect(3 * bytes);
-    // The moments are not read again before the next update.
-    const std::uint64_t keep = CachePolicy(Keep::kAsLongAsOthers);
-    const std::uint64_t pass = CachePolicy(Keep::kShortly);
-    StartLoad(to.p(), from.p + piece.at, bytes, keep, here);
-    StartLoad(to.m(), from.m + piece.at, bytes, pass, here);
-    StartLoad(to.v(), from.v + piece.at, bytes, pass, here);
+    AwaitStoresRead();
+    const CachePolicies policies;
+    here.Expect(3 * piece.bytes());
+    StartLoad(to.p(), from.p + piece.at, piece.bytes(), policies.weights, here);
+    StartLoad(to.m(), from.m + piece.at, piece.bytes(), policies.moments, here);
+    StartLoad(to.v(), from.v + piece.at, piece.bytes(), policies.moments, here);
     return;
   }
-  CopyRows(from.p + piece.at, piece, step.shape.outputs, lane, to.p());
-  CopyRows(from.m + piece.at, piece, step.shape.outputs, lane, to.m());
-  CopyRows(from.v + piece.at, piece, step.shape.outputs, lane, to.v());
+  const int outputs = step.shape.outputs;
+  CopyRows(from.p + piece.at, outputs, piece, lane, to.p(), piece.width);
+  CopyRows(from.m + piece.at, outputs, piece, lane, to.m(), piece.width);
+  CopyRows(from.v + piece.at, outputs, piece, lane, to.v(), piece.width);
   __syncwarp();
   if (lane == 0) here.Arrive();
 }
 
-// g [unit][output of the lane]: the piece's gradient, samples in ascending order.
+// Starts to take away a piece that all lanes have stepped.
+__device__ void Put(const HeadStep& step, const HeadPiece& piece, const Stage& from, int lane) {
+  const ParameterBlock& to = step.weights.to;
+  FenceStores();
+  __syncwarp();
+  if (step.whole_groups) {
+    if (lane > 0) return;
+    const CachePolicies policies;
+    StartStore(to.p + piece.at, from.p(), piece.bytes(), policies.weights);
+    StartStore(to.m + piece.at, from.m(), piece.bytes(), policies.moments);
+    StartStore(to.v + piece.at, from.v(), piece.bytes(), policies.moments);
+    CommitStores();
+    return;
+  }
+  const int outputs = step.shape.outputs;
+  CopyRows(from.p(), piece.width, piece, lane, to.p + piece.at, outputs);
+  CopyRows(from.m(), piece.width, piece, lane, to.m + piece.at, outputs);
+  CopyRows(from.v(), piece.width, piece, lane, to.v + piece.at, outputs);
+  __syncwarp();
+}
+
+// What a sample adds to the gradient: its hidden units times the derivatives by its outputs.
+template <int kLane>
+struct SampleTerm {
+  float units[kUnits];
+  float d_out[kLane];
+
+  template <bool kWhole>
+  __device__ SampleTerm(const HeadStep& step, const HeadGroup& group, const HeadPiece& piece, int b,
+                        int lane, std::bool_constant<kWhole>) {
+    const HeadShape& s = step.shape;
+    const float* hidden = step.gradient.hidden + b * s.hidden_total() +
+                          MemberUnits(s, group.member) + group.first_unit;
+    if (step.whole_groups) {
+      const float4 four = __ldg(reinterpret_cast<const float4*>(hidden));
+      units[0] = four.x;
+      units[1] = four.y;
+      units[2] = four.z;
+      units[3] = four.w;
+    } else {
+#pragma unroll
+      for (int u = 0; u < kUnits; ++u) units[u] = u < piece.units ? __ldg(hidden + u) : 0.0F;
+    }
+    const float* d = step.gradient.d_out + (b * s.members + group.member) * s.outputs +
+                     piece.first_output + lane;
+#pragma unroll
+    for (int i = 0; i < kLane; ++i) {
+      d_out[i] = IsThere<kLane, kWhole>(piece, lane, i) ? __ldg(d + i * kWarpSize) : 0.0F;
+    }
+  }
+
+  __device__ void AddTo(float (&g)[kUnits][kLane]) const {
+#pragma unroll
+    for (int u = 0; u < kUnits; ++u) {
+#pragma unroll
+      for (int i = 0; i < kLane; ++i) g[u][i] = fmaf(units[u], d_out[i], g[u][i]);
+    }
+  }
+};
+
+// g [unit][output of the lane]: the piece's gradient, samples in ascending order. Two are on their
+// way at a time.
 template <int kLane, bool kWhole>
-__device__ void AddGradient(const HeadStep& step, const HeadChunk& chunk, const HeadPiece& piece,
-                            int lane, float (&g)[kFetch][kLane]) {
-  const HeadShape& s = step.shape;
+__device__ void AddGradient(const HeadStep& step, const HeadGroup& group, const HeadPiece& piece,
+                            int lane, float (&g)[kUnits][kLane]) {
   const HeadGradient& gradient = step.gradient;
-  const float* units = gradient.hidden + MemberUnits(s, chunk.member) + piece.unit;
-  const float* d_out = gradient.d_out + chunk.member * s.outputs + piece.first_output + lane;
-  for (int group = 0; group < gradient.batch; group += kWarpSize) {
-    const int mine = group + lane;
-    const bool learns = mine < gradient.batch && __ldg(gradient.actions + mine) == chunk.action &&
-                        Learns(gradient.masks, mine, chunk.member);
-    for (unsigned left = __ballot_sync(kAllLanes, learns); left != 0; left &= left - 1) {
-      const int b = group + __ffs(static_cast<int>(left)) - 1;
-      float unit[kFetch];
-#pragma unroll
-      for (int u = 0; u < kFetch; ++u) {
-        unit[u] = u < piece.units ? __ldg(units + b * s.hidden_total() + u) : 0.0F;
+  const std::bool_constant<kWhole> whole;
+  for (int first = 0; first < gradient.batch; first += kWarpSize) {
+    const int mine = first + lane;
+    const bool learns = mine < gradient.batch && __ldg(gradient.actions + mine) == group.action &&
+                        Learns(gradient.masks, mine, group.member);
+    const auto take = [&](unsigned& left) {
+      const int b = first + __ffs(static_cast<int>(left)) - 1;
+      left &= left - 1;
+      return b;
+    };
+    unsigned left = __ballot_sync(kAllLanes, learns);
+    while (left != 0) {
+      const SampleTerm<kLane> one(step, group, piece, take(left), lane, whole);
+      if (left == 0) {
+        one.AddTo(g);
+        break;
       }
-      const float* d = d_out + b * (s.members * s.outputs);
-      float values[kLane];
-#pragma unroll
-      for (int i = 0; i < kLane; ++i) {
-        values[i] = IsThere<kLane, kWhole>(piece, lane, i) ? __ldg(d + i * kWarpSize) : 0.0F;
-      }
-#pragma unroll
-      for (int i = 0; i < kLane; ++i) {
-        const float value = values[i];
-#pragma unroll
-        for (int u = 0; u < kFetch; ++u) g[u][i] = fmaf(unit[u], value, g[u][i]);
-      }
+      const SampleTerm<kLane> two(step, group, piece, take(left), lane, whole);
+      one.AddTo(g);
+      two.AddTo(g);
     }
   }
 }
 
-// Adds the lane's new weights of each unit to `sums`.
+// In place. Adds the lane's new weights of each unit to `sums`.
 template <bool kAdam, int kLane, bool kWhole>
 __device__ void StepPiece(const HeadStep& step, const StepScales& scales, const HeadPiece& piece,
-                          const Stage& from, int lane, const float (&g)[kFetch][kLane],
-                          float (&sums)[kFetch]) {
-  const std::ptrdiff_t first = piece.at + lane;
-  float* p_to = step.weights.to.p + first;
-  float* m_to = step.weights.to.m + first;
-  float* v_to = step.weights.to.v + first;
+                          const Stage& stage, int lane, const float (&g)[kUnits][kLane],
+                          float (&sums)[kUnits]) {
   int place = lane;
 #pragma unroll
-  for (int u = 0; u < kFetch; ++u) {
+  for (int u = 0; u < kUnits; ++u) {
     if (u == piece.units) break;
 #pragma unroll
     for (int i = 0; i < kLane; ++i) {
-      float p = from.p()[place + i * kWarpSize];
-      float m = from.m()[place + i * kWarpSize];
-      float v = from.v()[place + i * kWarpSize];
-      Step<kAdam>(step.rules, scales, g[u][i] * scales.gradient_scale, p, m, v);
-      if (IsThere<kLane, kWhole>(piece, lane, i)) {
-        p_to[i * kWarpSize] = p;
-        __stcs(m_to + i * kWarpSize, m);
-        __stcs(v_to + i * kWarpSize, v);
-        sums[u] += p;
-      }
+      if (!IsThere<kLane, kWhole>(piece, lane, i)) continue;
+      float& p = stage.p()[place + i * kWarpSize];
+      float& m = stage.m()[place + i * kWarpSize];
+      float& v = stage.v()[place + i * kWarpSize];
+      float new_p = p, new_m = m, new_v = v;
+      Step<kAdam>(step.rules, scales, g[u][i] * scales.gradient_scale, new_p, new_m, new_v);
+      p = new_p;
+      m = new_m;
+      v = new_v;
+      sums[u] += new_p;
     }
     place += piece.width;
-    p_to += step.shape.outputs;
-    m_to += step.shape.outputs;
-    v_to += step.shape.outputs;
   }
 }
 
-// The averages of the piece's rows.
-__device__ void PutMeans(const HeadStep& step, const HeadChunk& chunk, const HeadPiece& piece,
-                         int lane, float (&sums)[kFetch]) {
+// The averages of the group's rows.
+__device__ void PutMeans(const HeadStep& step, const HeadGroup& group, int lane,
+                         const float (&sums)[kUnits]) {
   const HeadShape& s = step.shape;
 #pragma unroll
-  for (int u = 0; u < kFetch; ++u) {
+  for (int u = 0; u < kUnits; ++u) {
     const float mean = WarpSum(sums[u]) / static_cast<float>(s.outputs);
-    sums[u] = 0;
-    if (lane > 0 || u >= piece.units) continue;
-    const int unit = piece.unit + u;
-    step.tables.member_weights[(chunk.member * s.actions + chunk.action) * s.hidden + unit] = mean;
+    if (lane > 0 || u >= group.units) continue;
+    const int unit = group.first_unit + u;
+    step.tables.member_weights[(group.member * s.actions + group.action) * s.hidden + unit] = mean;
     if (!s.separate_hidden) continue;
-    step.tables.mean_weights[chunk.action * s.hidden_total() + chunk.member * s.hidden + unit] =
+    step.tables.mean_weights[group.action * s.hidden_total() + group.member * s.hidden + unit] =
         mean / static_cast<float>(s.members);
   }
 }
 
-// Whoever has the last member of a chunk averages over the members, in order.
-__device__ void PutMeansOfMembers(const HeadStep& step, const HeadChunk& chunk, int lane) {
+// Averages over the members, in order.
+__device__ void PutMeanOfMembers(const HeadStep& step, int action, int unit) {
   const HeadShape& s = step.shape;
-  if (s.separate_hidden) return;
+  float sum = 0;
+#pragma unroll 10
+  for (int k = 0; k < s.members; ++k) {
+    sum += __ldcg(step.tables.member_weights + (k * s.actions + action) * s.hidden + unit);
+  }
+  step.tables.mean_weights[action * s.hidden + unit] = sum / static_cast<float>(s.members);
+}
+
+// Whoever has the last member of a group averages over the members.
+__device__ void PutMeansOfMembers(const HeadStep& step, const HeadGroup& group, int lane) {
+  const HeadShape& s = step.shape;
   unsigned before = 0;
-  unsigned* done = step.tables.members_done + chunk.index;
+  unsigned* done = step.tables.members_done + group.index;
   if (lane == 0) {
     __threadfence();  // first the averages
     before = atomicAdd(done, 1U);
@@ -243,67 +284,67 @@ __device__ void PutMeansOfMembers(const HeadStep& step, const HeadChunk& chunk, 
   }
   before = __shfl_sync(kAllLanes, before, 0);
   if (before + 1 < static_cast<unsigned>(s.members)) return;
-  for (int i = lane; i < chunk.units; i += kWarpSize) {
-    const int unit = chunk.first_unit + i;
-    float sum = 0;
-#pragma unroll 4
-    for (int k = 0; k < s.members; ++k) {
-      sum += __ldcg(step.tables.member_weights + (k * s.actions + chunk.action) * s.hidden + unit);
-    }
-    step.tables.mean_weights[chunk.action * s.hidden + unit] = sum / static_cast<float>(s.members);
-  }
+  if (lane < group.units) PutMeanOfMembers(step, group.action, group.first_unit + lane);
   if (lane == 0) *done = 0;
+}
+
+// The same of all groups, when they are there.
+__device__ void PutAllMeansOfMembers(const HeadStep& step) {
+  const HeadShape& s = step.shape;
+  const int threads = static_cast<int>(gridDim.x * blockDim.x);
+  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < s.actions * s.hidden;
+       i += threads) {
+    PutMeanOfMembers(step, i / s.hidden, i % s.hidden);
+  }
 }
 
 // Floats of one array of a stage.
 __host__ __device__ int StageRoom(int tile, int outputs) {
-  return (kFetch * (outputs < tile ? outputs : tile) + 3) / 4 * 4;
+  return (kUnits * (outputs < tile ? outputs : tile) + 3) / 4 * 4;
 }
 
+// Fences are dear while so much is written: of a step ahead the one that may follow it averages
+// over the members.
 template <bool kAdam, int kLane, bool kWhole>
 __global__ void __launch_bounds__(kThreads)
     HeadOptimizerKernel(const __grid_constant__ HeadStep step) {
+  constexpr int kTile = kLane * kWarpSize;
   extern __shared__ __align__(16) float memory[];
-  __shared__ ArrivalBarrier barriers[kWarps][kStages];
-  if (!IsDue(step.kind, *step.state)) return;
-  const StepScales scales = StepScalesOf(step.kind, *step.state);
+  __shared__ ArrivalBarrier barriers[kWarps];
   const HeadShape& s = step.shape;
+  if (!IsDue(step.kind, *step.state)) {
+    if (step.kind == StepKind::kAgain && !s.separate_hidden) PutAllMeansOfMembers(step);
+    return;
+  }
+  const bool average_members = step.kind != StepKind::kAhead && !s.separate_hidden;
+  const StepScales scales = StepScalesOf(step.kind, *step.state);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int items = s.actions * s.members * (HeadStepChunks(s) / s.actions);
-  ArrivalBarrier* here = barriers[warp];
+  ArrivalBarrier& here = barriers[warp];
   if (lane == 0) {
-    for (int i = 0; i < kStages; ++i) here[i].Initialize(1);
+    here.Initialize(1);
     FenceArrivals();
   }
   __syncwarp();
-  const int room = StageRoom(kLane * kWarpSize, s.outputs);
-  const auto stage = [&](int fetch) {
-    return Stage{memory + 3 * room * (warp * kStages + fetch % kStages), room};
-  };
-  PieceWalk<kLane> at{.item = static_cast<int>(blockIdx.x) * kWarps + warp,
-                      .step = static_cast<int>(gridDim.x) * kWarps};
-  PieceWalk<kLane> ahead = at;
-  const auto fetch_ahead = [&](int fetch) {
-    if (ahead.item >= items) return;
-    const HeadChunk chunk(s, ahead.item);
-    Fetch(step, ahead.Piece(s, chunk), stage(fetch), here[fetch % kStages], lane);
-    ahead.Next(s, chunk);
-  };
-  for (int i = 0; i < kStages; ++i) fetch_ahead(i);
-  float sums[kFetch] = {};
-  for (int fetch = 0; at.item < items; ++fetch) {
-    const HeadChunk chunk(s, at.item);
-    const HeadPiece piece = at.Piece(s, chunk);
-    float g[kFetch][kLane] = {};
-    AddGradient<kLane, kWhole>(step, chunk, piece, lane, g);
-    here[fetch % kStages].Wait(fetch / kStages);
-    StepPiece<kAdam, kLane, kWhole>(step, scales, piece, stage(fetch), lane, g, sums);
-    __syncwarp();  // the stage has been read
-    fetch_ahead(fetch + kStages);
-    if (at.IsLastTile(s)) PutMeans(step, chunk, piece, lane, sums);
-    if (at.IsLastOfChunk(s, chunk)) PutMeansOfMembers(step, chunk, lane);
-    at.Next(s, chunk);
+  const int room = StageRoom(kTile, s.outputs);
+  const Stage stage{memory + 3 * room * warp, room};
+  const int items = s.actions * s.members * GroupsOfMember(s);
+  int fetches = 0;
+  for (int item = static_cast<int>(blockIdx.x) * kWarps + warp; item < items;
+       item += static_cast<int>(gridDim.x) * kWarps) {
+    const HeadGroup group(s, item);
+    float sums[kUnits] = {};
+    for (int first = 0; first < s.outputs; first += kTile) {
+      const HeadPiece piece(s, group, first, kTile);
+      Fetch(step, piece, stage, here, lane);
+      float g[kUnits][kLane] = {};
+      AddGradient<kLane, kWhole>(step, group, piece, lane, g);
+      here.Wait(fetches++);
+      StepPiece<kAdam, kLane, kWhole>(step, scales, piece, stage, lane, g, sums);
+      Put(step, piece, stage, lane);
+    }
+    PutMeans(step, group, lane, sums);
+    if (average_members) PutMeansOfMembers(step, group, lane);
   }
 }
 
@@ -338,24 +379,24 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
             "cudaDeviceGetAttribute");
   const HeadKernel chosen =
       rules.adam ? KernelFor<AdamKernels>(shape.outputs) : KernelFor<RmsPropKernels>(shape.outputs);
-  const int items = shape.actions * shape.members * (HeadStepChunks(shape) / shape.actions);
-  const std::size_t floats =
-      3 * kStages * kWarps * StageRoom(chosen.tile, shape.outputs) + chosen.tile;
-  LaunchKernel("optimiser of the head", chosen.kernel,
-               {.grid = static_cast<unsigned>(
-                    std::min(kBlocksPerProcessor * multiprocessors, (items + kWarps - 1) / kWarps)),
-                .block = kThreads,
-                .shared_bytes = sizeof(float) * floats,
-                .stream = stream},
-               HeadStep{.rules = StepRules(rules),
-                        .kind = kind,
-                        .shape = shape,
-                        .gradient = gradient,
-                        .weights = weights,
-                        .state = state,
-                        .tables = tables,
-                        .whole_groups = shape.hidden % kFetch == 0 &&
-                                        shape.outputs <= chosen.tile && IsAligned(weights.from)});
+  const int items = shape.actions * shape.members * GroupsOfMember(shape);
+  const std::size_t floats = 3 * kWarps * StageRoom(chosen.tile, shape.outputs);
+  LaunchKernel(
+      "optimiser of the head", chosen.kernel,
+      {.grid = static_cast<unsigned>(
+           std::min(kBlocksPerProcessor * multiprocessors, (items + kWarps - 1) / kWarps)),
+       .block = kThreads,
+       .shared_bytes = sizeof(float) * floats,
+       .stream = stream},
+      HeadStep{.rules = StepRules(rules),
+               .kind = kind,
+               .shape = shape,
+               .gradient = gradient,
+               .weights = weights,
+               .state = state,
+               .tables = tables,
+               .whole_groups = shape.hidden % kUnits == 0 && shape.outputs <= chosen.tile &&
+                               IsAligned(weights.from) && IsAligned(weights.to)});
 }
 
 }  // namespace uper

@@ -223,16 +223,23 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
       DeviceBuffer<float> member_weights =
           Poisoned(std::size_t{1} * s.members * s.hidden * s.actions);
       DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
-      DeviceBuffer<unsigned> members_done(HeadStepChunks(s));
+      DeviceBuffer<unsigned> members_done(HeadStepGroups(s));
       const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
       for (int step = 1; step <= 2; ++step) {
         Finish({.rules = rules}, 1, {}, state);
-        LaunchHeadOptimizer(rules, step == 1 ? StepKind::kPlain : StepKind::kAhead, s, gradient,
-                            {block, block}, state.data(),
-                            {.member_weights = member_weights.data(),
-                             .mean_weights = mean_weights.data(),
-                             .members_done = members_done.data()},
-                            nullptr);
+        const HeadTablePointers tables{.member_weights = member_weights.data(),
+                                       .mean_weights = mean_weights.data(),
+                                       .members_done = members_done.data()};
+        const auto launch = [&](StepKind kind) {
+          LaunchHeadOptimizer(rules, kind, s, gradient, {block, block}, state.data(), tables,
+                              nullptr);
+        };
+        if (step == 1) {
+          launch(StepKind::kPlain);
+        } else {
+          launch(StepKind::kAhead);
+          launch(StepKind::kAgain);  // only averages: nothing was clipped
+        }
         StepOnCpu(optimizer, step, 1,
                   {.parameters = p, .gradient = stored_gradient, .m = m, .v = v});
       }
