@@ -92,13 +92,14 @@ class CudaLearner final : public GpuLearner {
   // `from` and `to`: the set that is read and the other one, which is written.
   // `source`: also uses what the update finds; may be null.
   void EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSource* source);
-  void EnqueueForward(ParameterSet& from);
+  void EnqueueForward(ParameterSet& from, Follow follow);
   void EnqueueTargetActions(ParameterSet& from);
   void EnqueueSelections(ParameterSet& from);
   void EnqueueHeadNorm();
   void EnqueueFindings(const SampleCall& samples, BatchSource* source);
   void EnqueueBackward(ParameterSet& from, ParameterSet& to);
-  void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream);
+  void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream,
+                       Follow follow = Follow::kAfter);
   void EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to);
   void EnqueueActing(ParameterSet& set, int count, Torso::Pass pass);
   // Brings the observations to where the kernels read them.

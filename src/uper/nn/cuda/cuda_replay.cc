@@ -183,8 +183,7 @@ void CudaReplay::EnqueueBatch(const BatchPointers& to, cudaStream_t stream) {
                         .slots = slots_.data(),
                         .probabilities = probabilities_.data(),
                         .out = to};
-  LaunchDraw(draw, stream);
-  LaunchGather(draw, stream);
+  LaunchBatch(draw, stream);
 }
 
 void CudaReplay::EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) {

@@ -18,9 +18,9 @@ Torso::Pass CudaLearner::PassOf(Slot slot, ParameterSet& set) {
 }
 
 void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSource* source) {
+  EnqueueForward(from, source != nullptr ? Follow::kOverlap : Follow::kAfter);
   ahead_fork_.Order(main_, ahead_);
   LaunchBeginStep(rules_, step_.data(), ahead_);
-  EnqueueForward(from);
   CheckCuda(cudaEventRecord(begin_done_, ahead_), "cudaEventRecord");
   EnqueueSelections(from);
   const SampleCall samples = Samples(from);
@@ -35,11 +35,14 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSourc
   EnqueueNormAndOptimizer(from, to);
 }
 
-void CudaLearner::EnqueueForward(ParameterSet& from) {
+// `follow`: how the first kernel follows the one before, if that makes the batch.
+void CudaLearner::EnqueueForward(ParameterSet& from, Follow follow) {
   if (!torso_.reads_pixels()) {
     LaunchConvertObservations(spec_.network.input, batch_.data(), 2 * spec_.batch,
                               observations_.data(), main_);
+    follow = Follow::kAfter;
   } else if (!torso_.backward_reads_pixels()) {  // which needs s_tm1
+    ahead_fork_.Order(main_, ahead_);
     LaunchConvertObservations(spec_.network.input, batch_.data(), spec_.batch, observations_.data(),
                               ahead_);
   }
@@ -47,7 +50,7 @@ void CudaLearner::EnqueueForward(ParameterSet& from) {
   for (int slot = 0; slot < static_cast<int>(activations_.size()); ++slot) {
     passes.push_back(PassOf(static_cast<Slot>(slot), from));
   }
-  torso_.Forward(passes, spec_.batch, main_);
+  torso_.Forward(passes, spec_.batch, main_, follow);
 }
 
 HeadMeans CudaLearner::MeansOf(const float* hidden, CudaHeadTables& tables, int batch) {
@@ -207,13 +210,16 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
 }
 
 void CudaLearner::EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to,
-                                  cudaStream_t stream) {
+                                  cudaStream_t stream, Follow follow) {
   LaunchHeadOptimizer(rules_, kind, head_, HeadGradientOf(),
                       {from.block(head_w_), to.block(head_w_)}, step_.data(), to.tables.pointers(),
-                      stream);
+                      stream, follow);
 }
 
+// Everything else has been done before: the kernels of the end may overlap.
 void CudaLearner::EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to) {
+  ahead_done_.Order(ahead_, main_);
+  CheckCuda(cudaStreamWaitEvent(main_, findings_done_), "cudaStreamWaitEvent");
   LaunchFinishStep({.rules = rules_,
                     .squares = squares_.data(),
                     .square_count = static_cast<int>(squares_.size()),
@@ -229,9 +235,7 @@ void CudaLearner::EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to) 
                     .bias = head_b_,
                     .tables = to.tables.pointers()},
                    main_);
-  ahead_done_.Order(ahead_, main_);
-  EnqueueHeadStep(StepKind::kAgain, from, to, main_);
-  CheckCuda(cudaStreamWaitEvent(main_, findings_done_), "cudaStreamWaitEvent");
+  EnqueueHeadStep(StepKind::kAgain, from, to, main_, Follow::kOverlap);
 }
 
 }  // namespace uper

@@ -214,6 +214,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const PixelBlocks blocks(out_rows, call.out.width);
   StartWeights(pass.w, weights);
   __pipeline_commit();
+  AwaitPredecessor();
   StartPixels(
       pass.pixels + (picture * kChannels * call.in.height + first_row * kStride) * call.in.width,
       call.in, blocks, pixels);
@@ -256,7 +257,8 @@ void LaunchExactPixelConvolution(const PixelConvolution& call, cudaStream_t stre
       {.grid = dim3((call.out.height + rows - 1) / rows, call.count, call.passes),
        .block = kThreads,
        .shared_bytes = sizeof(float) * kKernel * kWeightPitch + sizeof(uint4) * blocks.size(),
-       .stream = stream},
+       .stream = stream,
+       .follow = call.follow},
       call, rows);
 }
 

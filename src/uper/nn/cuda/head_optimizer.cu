@@ -312,6 +312,7 @@ __global__ void __launch_bounds__(kThreads)
   extern __shared__ __align__(16) float memory[];
   __shared__ ArrivalBarrier barriers[kWarps];
   const HeadShape& s = step.shape;
+  AwaitPredecessor();
   if (!IsDue(step.kind, *step.state)) {
     if (step.kind == StepKind::kAgain && !s.separate_hidden) PutAllMeansOfMembers(step);
     return;
@@ -373,7 +374,7 @@ bool IsAligned(const ParameterBlock& block) {
 void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
                          const HeadGradient& gradient, const ParameterStep& weights,
                          const StepState* state, const HeadTablePointers& tables,
-                         cudaStream_t stream) {
+                         cudaStream_t stream, Follow follow) {
   int multiprocessors = 0;  // results do not depend on it
   CheckCuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
             "cudaDeviceGetAttribute");
@@ -387,7 +388,8 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
            std::min(kBlocksPerProcessor * multiprocessors, (items + kWarps - 1) / kWarps)),
        .block = kThreads,
        .shared_bytes = sizeof(float) * floats,
-       .stream = stream},
+       .stream = stream,
+       .follow = follow},
       HeadStep{.rules = StepRules(rules),
                .kind = kind,
                .shape = shape,

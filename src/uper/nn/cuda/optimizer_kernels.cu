@@ -145,6 +145,7 @@ template <bool kAdam>
 __global__ void __launch_bounds__(kThreads)
     FinishStepKernel(const __grid_constant__ FinishStep call,
                      const __grid_constant__ StepRules rules, int bias_blocks) {
+  AwaitPredecessor();
   const int index = static_cast<int>(blockIdx.x) - bias_blocks;
   const unsigned count = gridDim.x - bias_blocks;
   const ThreadShare share = index < 0 ? BiasShareOf(call, blockIdx.x)

@@ -90,10 +90,11 @@ struct FinishStep {
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream);
 
 // One step on the head's weights, whose gradient is formed in registers; the averages of the
-// weights follow on the way. `weights` starts at the head's weights.
+// weights follow on the way, those over members after the step itself or, of a step ahead, in the
+// next one that is not due. `weights` starts at the head's weights.
 void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
                          const HeadGradient& gradient, const ParameterStep& weights,
                          const StepState* state, const HeadTablePointers& tables,
-                         cudaStream_t stream);
+                         cudaStream_t stream, Follow follow = Follow::kAfter);
 
 }  // namespace uper

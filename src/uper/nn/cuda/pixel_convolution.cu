@@ -71,6 +71,7 @@ __global__ void __launch_bounds__(Block<kPairs, Share>::kThreads)
     __pipeline_memcpy_async(weights + Share::PlaceOfWeight(i), pass.w + i, 4 * sizeof(float));
   }
   __pipeline_commit();
+  AwaitPredecessor();
   const std::ptrdiff_t picture_size = kChannels * call.in.height * call.in.width;
   LoadPixels<kPairs, Share>(call, pass.pixels + picture * picture_size, first_row * kStride,
                             pixels);
@@ -123,7 +124,8 @@ void Launch(const PixelConvolution& call, cudaStream_t stream) {
                {.grid = dim3(groups, call.count, call.passes),
                 .block = Block::kThreads,
                 .shared_bytes = bytes,
-                .stream = stream},
+                .stream = stream,
+                .follow = call.follow},
                call);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "uper/nn/cuda/follow.h"
 #include "uper/nn/network_spec.h"
 #include "uper/nn/precision.h"
 
@@ -28,6 +29,9 @@ struct PixelConvolution {
   int passes = 1;
   Pass list[kMaxPasses];
   Precision precision = Precision::kFp32;
+  // With Follow::kOverlap the weights are read before the kernel before this one ends: they must
+  // have been there when that one was started.
+  Follow follow = Follow::kAfter;
 };
 
 // Whether LaunchPixelConvolution() can do this layer. Weights must be 16-byte aligned.

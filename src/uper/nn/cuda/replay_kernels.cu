@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "uper/nn/cuda/cuda_error.h"
+#include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/replay_kernels.h"
 #include "uper/replay/selection_math.h"
 #include "uper/replay/stored_priority.h"
@@ -161,11 +162,11 @@ __device__ double SmallestProbability(const ReplayMemory& memory, const ReplayIn
   return MixedProbability(mass, total, memory.mix, inputs.size);
 }
 
-// Smallest of the block's values, in all threads. `scratch`: kThreads entries.
+// Smallest of the block's values, in all threads. `scratch`: kCopyThreads entries.
 __device__ double BlockMin(double value, double* scratch) {
   __syncthreads();
   scratch[threadIdx.x] = value;
-  for (int half = kThreads / 2; half > 0; half /= 2) {
+  for (int half = kCopyThreads / 2; half > 0; half /= 2) {
     __syncthreads();
     const int i = static_cast<int>(threadIdx.x);
     if (i < half && scratch[i + half] < scratch[i]) scratch[i] = scratch[i + half];
@@ -198,22 +199,34 @@ __device__ double UnitProbability(const ReplayMemory& memory, const ReplayInputs
   return 1;
 }
 
-// One block.
-__global__ void __launch_bounds__(kThreads) DrawKernel(const __grid_constant__ ReplayDraw draw) {
-  __shared__ double scratch[kThreads];
+// What all samples of a draw need.
+struct DrawState {
+  std::size_t entry;  // of the rings
+  ReplayInputs inputs;
+  double total;
+  bool given;
+
+  __device__ explicit DrawState(const ReplayDraw& draw)
+      : entry(draw.memory.numbers->updates % draw.ring),
+        inputs(draw.inputs[entry]),
+        total(Root<SumReduction>(draw.memory.sums, draw.memory.shape)),
+        given(draw.uniforms == nullptr) {}
+
+  __device__ DrawnSlot Sample(const ReplayDraw& draw, int j) const {
+    const std::size_t at = entry * draw.batch + j;
+    if (given) return {draw.given_slots[at], 1};
+    return DrawAt(draw.memory, inputs, total, draw.uniforms[at]);
+  }
+};
+
+// Everything of a batch but its observations. By one block.
+__device__ void DrawSamples(const ReplayDraw& draw) {
+  __shared__ double scratch[kCopyThreads];
   const ReplayMemory& memory = draw.memory;
-  const std::size_t entry = memory.numbers->updates % draw.ring;
-  const ReplayInputs inputs = draw.inputs[entry];
-  const double total = Root<SumReduction>(memory.sums, memory.shape);
-  const bool given = draw.uniforms == nullptr;
+  const DrawState state(draw);
   double smallest = 1;
-  for (int j = static_cast<int>(threadIdx.x); j < draw.batch; j += kThreads) {
-    DrawnSlot drawn{0, 1};
-    if (given) {
-      drawn.slot = draw.given_slots[entry * draw.batch + j];
-    } else {
-      drawn = DrawAt(memory, inputs, total, draw.uniforms[entry * draw.batch + j]);
-    }
+  for (int j = static_cast<int>(threadIdx.x); j < draw.batch; j += kCopyThreads) {
+    const DrawnSlot drawn = state.Sample(draw, j);
     draw.slots[j] = static_cast<std::uint32_t>(drawn.slot);
     draw.probabilities[j] = drawn.probability;
     smallest = drawn.probability < smallest ? drawn.probability : smallest;
@@ -224,31 +237,47 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(const __grid_constant__ R
     draw.out.masks[j] = tail.mask;
     draw.noisy[j] = tail.noisy != 0 ? 1 : 0;
   }
-  if (threadIdx.x == 0) memory.numbers->massless = !given && !(total > 0) ? 1 : 0;
-  const double unit = UnitProbability(memory, inputs, total, BlockMin(smallest, scratch));
-  for (int j = static_cast<int>(threadIdx.x); j < draw.batch; j += kThreads) {
+  if (threadIdx.x == 0) memory.numbers->massless = !state.given && !(state.total > 0) ? 1 : 0;
+  const double unit =
+      UnitProbability(memory, state.inputs, state.total, BlockMin(smallest, scratch));
+  for (int j = static_cast<int>(threadIdx.x); j < draw.batch; j += kCopyThreads) {
     draw.out.weights[j] =
-        given ? draw.given_weights[entry * draw.batch + j]
-              : RelativeWeight(draw.probabilities[j], unit, inputs.importance_exponent,
-                               LargestWeight(memory.normalization));
+        state.given ? draw.given_weights[state.entry * draw.batch + j]
+                    : RelativeWeight(draw.probabilities[j], unit, state.inputs.importance_exponent,
+                                     LargestWeight(memory.normalization));
   }
 }
 
-// Blocks [sample, s_tm1 or s_t, frame of the stack].
-__global__ void __launch_bounds__(kCopyThreads)
-    GatherKernel(const __grid_constant__ ReplayDraw draw) {
+// One frame, or observation, of a batch. index: [s_tm1 or s_t, sample, frame of the stack].
+__device__ void GatherFrame(const ReplayDraw& draw, int index) {
+  __shared__ std::size_t slot;
   const ReplayMemory& memory = draw.memory;
-  const int sample = static_cast<int>(blockIdx.x);
-  const std::byte* record = memory.records + draw.slots[sample] * memory.record_bytes;
-  std::byte* to =
-      draw.out.observations +
-      (blockIdx.y * static_cast<std::size_t>(draw.batch) + sample) * memory.observation_bytes;
+  const int frames = memory.stack_depth > 0 ? memory.stack_depth : 1;
+  const int frame = index % frames;
+  const int sample = index / frames % draw.batch;
+  const int which = index / frames / draw.batch;
+  // To find the slot again takes less time than to wait until it has been found.
+  if (threadIdx.x == 0) slot = DrawState(draw).Sample(draw, sample).slot;
+  __syncthreads();
+  const std::byte* record = memory.records + slot * memory.record_bytes;
+  std::byte* to = draw.out.observations +
+                  static_cast<std::size_t>(which * draw.batch + sample) * memory.observation_bytes;
   if (memory.stack_depth == 0) {
-    return CopyBytes(to, record + blockIdx.y * memory.observation_bytes, memory.observation_bytes);
+    return CopyBytes(to, record + which * memory.observation_bytes, memory.observation_bytes);
   }
   const auto* slots = reinterpret_cast<const std::uint32_t*>(record);
-  CopyFrame(memory, slots[blockIdx.y * memory.stack_depth + blockIdx.z],
-            to + blockIdx.z * memory.frame_bytes);
+  CopyFrame(memory, slots[which * frames + frame], to + frame * memory.frame_bytes);
+}
+
+// The first block draws, the others gather.
+__global__ void __launch_bounds__(kCopyThreads)
+    BatchKernel(const __grid_constant__ ReplayDraw draw) {
+  AwaitPredecessor();
+  if (blockIdx.x == 0) {
+    DrawSamples(draw);
+  } else {
+    GatherFrame(draw, static_cast<int>(blockIdx.x) - 1);
+  }
 }
 
 // A block a frame.
@@ -321,6 +350,7 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void ReportKernel(ReplayNumbers* numbers, int ring, const StepState* step,
                              ReplayReportHeader* headers) {
+  AwaitPredecessor();
   const unsigned long long update = numbers->updates;
   ReplayReportHeader& header = headers[update % ring];
   header.step = *step;
@@ -375,17 +405,11 @@ void LaunchGrow(const ReplayMemory& memory, const ReplayGrowth& growth, cudaStre
   CheckCuda(cudaGetLastError(), "storing transitions");
 }
 
-void LaunchDraw(const ReplayDraw& draw, cudaStream_t stream) {
-  DrawKernel<<<1, kThreads, 0, stream>>>(draw);
-  CheckCuda(cudaGetLastError(), "drawing a batch");
-}
-
-void LaunchGather(const ReplayDraw& draw, cudaStream_t stream) {
-  const auto frames =
-      static_cast<unsigned>(draw.memory.stack_depth > 0 ? draw.memory.stack_depth : 1);
-  GatherKernel<<<dim3(static_cast<unsigned>(draw.batch), 2, frames), kCopyThreads, 0, stream>>>(
-      draw);
-  CheckCuda(cudaGetLastError(), "gathering a batch");
+void LaunchBatch(const ReplayDraw& draw, cudaStream_t stream) {
+  const int frames = draw.memory.stack_depth > 0 ? draw.memory.stack_depth : 1;
+  const auto blocks = static_cast<unsigned>(1 + 2 * draw.batch * frames);
+  LaunchKernel("drawing a batch", BatchKernel,
+               {.grid = blocks, .block = kCopyThreads, .stream = stream}, draw);
 }
 
 void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream) {
@@ -395,8 +419,9 @@ void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream) {
 
 void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
                   ReplayReportHeader* headers, cudaStream_t stream) {
-  ReportKernel<<<1, 1, 0, stream>>>(memory.numbers, ring, step, headers);
-  CheckCuda(cudaGetLastError(), "reporting an update");
+  LaunchKernel("reporting an update", ReportKernel,
+               {.grid = 1, .block = 1, .stream = stream, .follow = Follow::kOverlap},
+               memory.numbers, ring, step, headers);
 }
 
 void LaunchGatherStacks(const ReplayMemory& memory, const std::byte* const* frames, int count,

@@ -86,9 +86,8 @@ struct ReplayDraw {
   double* probabilities = nullptr;             // [batch], out
   BatchPointers out;
 };
-// Slots, probabilities, weights and everything of a batch but its observations; then those.
-void LaunchDraw(const ReplayDraw& draw, cudaStream_t stream);
-void LaunchGather(const ReplayDraw& draw, cudaStream_t stream);
+// Slots, probabilities, weights and everything else of a batch.
+void LaunchBatch(const ReplayDraw& draw, cudaStream_t stream);
 
 // What an update found, for the host: rings in pinned memory, of `batch` entries but the first.
 struct ReplayReportHeader {
@@ -120,7 +119,8 @@ struct ReplayPriorities {
 };
 // Priorities, tree, and the report but for its header.
 void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream);
-// The header, last of all; the next update's inputs are due afterwards.
+// The header, last of all, right behind a kernel of the stream; the next update's inputs are due
+// afterwards.
 void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
                   ReplayReportHeader* headers, cudaStream_t stream);
 

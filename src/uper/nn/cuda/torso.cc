@@ -233,7 +233,8 @@ ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
   return call;
 }
 
-void Torso::ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream) const {
+void Torso::ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream,
+                          Follow follow) const {
   const Layer& layer = layers_[0];
   UPER_CHECK(passes.size() <= PixelConvolution::kMaxPasses, "more passes than one call has");
   PixelConvolution call{.in = layer.in,
@@ -241,7 +242,8 @@ void Torso::ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t 
                         .scale = input_.scale,
                         .count = count,
                         .passes = static_cast<int>(passes.size()),
-                        .precision = options_.precision};
+                        .precision = options_.precision,
+                        .follow = follow};
   for (std::size_t i = 0; i < passes.size(); ++i) {
     call.list[i] = {.pixels = static_cast<const std::uint8_t*>(passes[i].pixels),
                     .w = passes[i].parameters + layer.w,
@@ -266,7 +268,7 @@ const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
   return layer == 0 ? pass.observations : pass.activations->layers[layer - 1].data();
 }
 
-void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream) {
+void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream, Follow follow) {
   UPER_CHECK(static_cast<int>(passes.size()) <= options_.max_passes && count <= options_.max_batch,
              "more passes or observations than there is memory for");
   std::size_t first = 0;
@@ -274,7 +276,7 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
     for (const Pass& pass : passes) ForwardStack(pass, count, stream);
     first = PictureStack::kLayers;
   } else if (has_pixel_convolution_) {
-    ForwardPixels(passes, count, stream);
+    ForwardPixels(passes, count, stream, follow);
     first = 1;
   }
   for (std::size_t i = first; i < layers_.size(); ++i) {

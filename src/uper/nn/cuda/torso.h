@@ -52,7 +52,9 @@ class Torso {
     const std::byte* const* planes = nullptr;
     Activations* activations = nullptr;
   };
-  void Forward(std::span<const Pass> passes, int count, cudaStream_t stream);
+  // `follow`: of the first kernel, if that is one of pixels (see PixelConvolution).
+  void Forward(std::span<const Pass> passes, int count, cudaStream_t stream,
+               Follow follow = Follow::kAfter);
 
   // Streams beside the main one, for work that nothing waits for until the end.
   struct Branches {
@@ -125,7 +127,8 @@ class Torso {
   ProductCall EmptyCall() const;
   ProductCall ForwardCall(const Layer& layer, int batch) const;
   void UsePixels(ProductCall& call) const;
-  void ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream) const;
+  void ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream,
+                     Follow follow) const;
   void ForwardStack(const Pass& pass, int count, cudaStream_t stream) const;
   bool ParametersSuitVectors() const;
   void ForwardProducts(std::size_t layer, std::span<const Pass> passes, int count,
