@@ -14,33 +14,50 @@ namespace {
 constexpr int kThreads = 128;      // of the kernels of one block
 constexpr int kCopyThreads = 256;  // a block copies one frame or record
 constexpr int kRebuildThreads = 256;
+constexpr int kBatchThreads = 1024;
+constexpr int kFrameThreads = 128;  // of those, for one frame
 
-// By all threads of a block.
-__device__ void CopyBytes(std::byte* to, const std::byte* from, std::size_t bytes) {
-  const std::size_t alignment =
-      reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
-  if (alignment % sizeof(uint4) == 0) {
-    for (std::size_t i = threadIdx.x; i < bytes / sizeof(uint4); i += blockDim.x) {
-      reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
-    }
-  } else if (alignment % sizeof(unsigned) == 0) {
-    for (std::size_t i = threadIdx.x; i < bytes / sizeof(unsigned); i += blockDim.x) {
-      reinterpret_cast<unsigned*>(to)[i] = reinterpret_cast<const unsigned*>(from)[i];
-    }
-  } else {
-    for (std::size_t i = threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
+// Threads that work together: a block, or a part of it.
+struct ThreadGroup {
+  unsigned thread, size;
+
+  __device__ static ThreadGroup Block() { return {threadIdx.x, blockDim.x}; }
+};
+
+template <typename Word>
+__device__ void CopyWords(std::byte* to, const std::byte* from, std::size_t bytes,
+                          const ThreadGroup& group) {
+#pragma unroll 4
+  for (std::size_t i = group.thread; i < bytes / sizeof(Word); i += group.size) {
+    reinterpret_cast<Word*>(to)[i] = __ldg(reinterpret_cast<const Word*>(from) + i);
   }
 }
 
-__device__ void ZeroBytes(std::byte* to, std::size_t bytes) {
-  for (std::size_t i = threadIdx.x; i < bytes; i += blockDim.x) to[i] = std::byte{0};
+// What is copied does not change while the kernel runs.
+__device__ void CopyBytes(std::byte* to, const std::byte* from, std::size_t bytes,
+                          const ThreadGroup& group = ThreadGroup::Block()) {
+  const std::size_t alignment =
+      reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
+  if (alignment % sizeof(uint4) == 0) {
+    CopyWords<uint4>(to, from, bytes, group);
+  } else if (alignment % sizeof(unsigned) == 0) {
+    CopyWords<unsigned>(to, from, bytes, group);
+  } else {
+    CopyWords<unsigned char>(to, from, bytes, group);
+  }
 }
 
-__device__ void CopyFrame(const ReplayMemory& memory, std::uint32_t slot, std::byte* to) {
+__device__ void ZeroBytes(std::byte* to, std::size_t bytes,
+                          const ThreadGroup& group = ThreadGroup::Block()) {
+  for (std::size_t i = group.thread; i < bytes; i += group.size) to[i] = std::byte{0};
+}
+
+__device__ void CopyFrame(const ReplayMemory& memory, std::uint32_t slot, std::byte* to,
+                          const ThreadGroup& group) {
   if (slot == kGpuZeroSlot) {
-    ZeroBytes(to, memory.frame_bytes);
+    ZeroBytes(to, memory.frame_bytes, group);
   } else {
-    CopyBytes(to, memory.frames + slot * memory.frame_bytes, memory.frame_bytes);
+    CopyBytes(to, memory.frames + slot * memory.frame_bytes, memory.frame_bytes, group);
   }
 }
 
@@ -162,11 +179,11 @@ __device__ double SmallestProbability(const ReplayMemory& memory, const ReplayIn
   return MixedProbability(mass, total, memory.mix, inputs.size);
 }
 
-// Smallest of the block's values, in all threads. `scratch`: kCopyThreads entries.
+// Smallest of the block's values, in all threads. `scratch`: kBatchThreads entries.
 __device__ double BlockMin(double value, double* scratch) {
   __syncthreads();
   scratch[threadIdx.x] = value;
-  for (int half = kCopyThreads / 2; half > 0; half /= 2) {
+  for (int half = kBatchThreads / 2; half > 0; half /= 2) {
     __syncthreads();
     const int i = static_cast<int>(threadIdx.x);
     if (i < half && scratch[i + half] < scratch[i]) scratch[i] = scratch[i + half];
@@ -221,11 +238,11 @@ struct DrawState {
 
 // Everything of a batch but its observations. By one block.
 __device__ void DrawSamples(const ReplayDraw& draw) {
-  __shared__ double scratch[kCopyThreads];
+  __shared__ double scratch[kBatchThreads];
   const ReplayMemory& memory = draw.memory;
   const DrawState state(draw);
   double smallest = 1;
-  for (int j = static_cast<int>(threadIdx.x); j < draw.batch; j += kCopyThreads) {
+  for (int j = static_cast<int>(threadIdx.x); j < draw.batch; j += kBatchThreads) {
     const DrawnSlot drawn = state.Sample(draw, j);
     draw.slots[j] = static_cast<std::uint32_t>(drawn.slot);
     draw.probabilities[j] = drawn.probability;
@@ -240,7 +257,7 @@ __device__ void DrawSamples(const ReplayDraw& draw) {
   if (threadIdx.x == 0) memory.numbers->massless = !state.given && !(state.total > 0) ? 1 : 0;
   const double unit =
       UnitProbability(memory, state.inputs, state.total, BlockMin(smallest, scratch));
-  for (int j = static_cast<int>(threadIdx.x); j < draw.batch; j += kCopyThreads) {
+  for (int j = static_cast<int>(threadIdx.x); j < draw.batch; j += kBatchThreads) {
     draw.out.weights[j] =
         state.given ? draw.given_weights[state.entry * draw.batch + j]
                     : RelativeWeight(draw.probabilities[j], unit, state.inputs.importance_exponent,
@@ -248,35 +265,38 @@ __device__ void DrawSamples(const ReplayDraw& draw) {
   }
 }
 
-// One frame, or observation, of a batch. index: [s_tm1 or s_t, sample, frame of the stack].
-__device__ void GatherFrame(const ReplayDraw& draw, int index) {
+// The two observations of a sample, frame by frame; groups of threads share the frames.
+__device__ void GatherSample(const ReplayDraw& draw, int sample) {
   __shared__ std::size_t slot;
   const ReplayMemory& memory = draw.memory;
-  const int frames = memory.stack_depth > 0 ? memory.stack_depth : 1;
-  const int frame = index % frames;
-  const int sample = index / frames % draw.batch;
-  const int which = index / frames / draw.batch;
   // To find the slot again takes less time than to wait until it has been found.
   if (threadIdx.x == 0) slot = DrawState(draw).Sample(draw, sample).slot;
   __syncthreads();
   const std::byte* record = memory.records + slot * memory.record_bytes;
-  std::byte* to = draw.out.observations +
-                  static_cast<std::size_t>(which * draw.batch + sample) * memory.observation_bytes;
-  if (memory.stack_depth == 0) {
-    return CopyBytes(to, record + which * memory.observation_bytes, memory.observation_bytes);
-  }
   const auto* slots = reinterpret_cast<const std::uint32_t*>(record);
-  CopyFrame(memory, slots[which * frames + frame], to + frame * memory.frame_bytes);
+  const int frames = memory.stack_depth > 0 ? memory.stack_depth : 1;  // of an observation
+  const ThreadGroup group{threadIdx.x % kFrameThreads, kFrameThreads};
+  for (int i = static_cast<int>(threadIdx.x) / kFrameThreads; i < 2 * frames;
+       i += kBatchThreads / kFrameThreads) {
+    const int which = i / frames;  // s_tm1 or s_t
+    std::byte* to = draw.out.observations + static_cast<std::size_t>(which * draw.batch + sample) *
+                                                memory.observation_bytes;
+    if (memory.stack_depth == 0) {
+      CopyBytes(to, record + which * memory.observation_bytes, memory.observation_bytes, group);
+    } else {
+      CopyFrame(memory, slots[i], to + i % frames * memory.frame_bytes, group);
+    }
+  }
 }
 
-// The first block draws, the others gather.
-__global__ void __launch_bounds__(kCopyThreads)
+// The first block draws, the others gather, each one sample: few of them read the host's memory.
+__global__ void __launch_bounds__(kBatchThreads)
     BatchKernel(const __grid_constant__ ReplayDraw draw) {
   AwaitPredecessor();
   if (blockIdx.x == 0) {
     DrawSamples(draw);
   } else {
-    GatherFrame(draw, static_cast<int>(blockIdx.x) - 1);
+    GatherSample(draw, static_cast<int>(blockIdx.x) - 1);
   }
 }
 
@@ -406,10 +426,10 @@ void LaunchGrow(const ReplayMemory& memory, const ReplayGrowth& growth, cudaStre
 }
 
 void LaunchBatch(const ReplayDraw& draw, cudaStream_t stream) {
-  const int frames = draw.memory.stack_depth > 0 ? draw.memory.stack_depth : 1;
-  const auto blocks = static_cast<unsigned>(1 + 2 * draw.batch * frames);
-  LaunchKernel("drawing a batch", BatchKernel,
-               {.grid = blocks, .block = kCopyThreads, .stream = stream}, draw);
+  LaunchKernel(
+      "drawing a batch", BatchKernel,
+      {.grid = static_cast<unsigned>(1 + draw.batch), .block = kBatchThreads, .stream = stream},
+      draw);
 }
 
 void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream) {
