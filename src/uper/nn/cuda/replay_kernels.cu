@@ -2,6 +2,7 @@
 
 #include "uper/nn/cuda/cuda_error.h"
 #include "uper/nn/cuda/launch.cuh"
+#include "uper/nn/cuda/reductions.cuh"
 #include "uper/nn/cuda/replay_kernels.h"
 #include "uper/replay/selection_math.h"
 #include "uper/replay/stored_priority.h"
@@ -14,8 +15,8 @@ namespace {
 constexpr int kThreads = 128;      // of the kernels of one block
 constexpr int kCopyThreads = 256;  // a block copies one frame or record
 constexpr int kRebuildThreads = 256;
-constexpr int kBatchThreads = 1024;
-constexpr int kFrameThreads = 128;  // of those, for one frame
+constexpr int kBatchThreads = kWarpSize * kWarpSize;  // for BlockMin()
+constexpr int kFrameThreads = 128;                    // of those, for one frame
 
 // Threads that work together: a block, or a part of it.
 struct ThreadGroup {
@@ -179,17 +180,13 @@ __device__ double SmallestProbability(const ReplayMemory& memory, const ReplayIn
   return MixedProbability(mass, total, memory.mix, inputs.size);
 }
 
-// Smallest of the block's values, in all threads. `scratch`: kBatchThreads entries.
+// Smallest of the block's values, in all threads. `scratch`: an entry a warp.
 __device__ double BlockMin(double value, double* scratch) {
+  value = -WarpMax(-value);
+  if (threadIdx.x % kWarpSize == 0) scratch[threadIdx.x / kWarpSize] = value;
   __syncthreads();
-  scratch[threadIdx.x] = value;
-  for (int half = kBatchThreads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    const int i = static_cast<int>(threadIdx.x);
-    if (i < half && scratch[i + half] < scratch[i]) scratch[i] = scratch[i + half];
-  }
-  __syncthreads();
-  return scratch[0];
+  value = scratch[threadIdx.x % kWarpSize];
+  return -WarpMax(-value);
 }
 
 __device__ GpuRecordTail TailOf(const ReplayMemory& memory, std::size_t slot) {
@@ -238,7 +235,7 @@ struct DrawState {
 
 // Everything of a batch but its observations. By one block.
 __device__ void DrawSamples(const ReplayDraw& draw) {
-  __shared__ double scratch[kBatchThreads];
+  __shared__ double scratch[kBatchThreads / kWarpSize];
   const ReplayMemory& memory = draw.memory;
   const DrawState state(draw);
   double smallest = 1;
