@@ -181,7 +181,6 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
                        Follow::kOverlap);
   LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_,
                   Follow::kOverlap);
-  // The hidden layer's gradient is there long before that of the convolutions.
   const auto step_hidden = [&](const float* inputs) {
     dense_fork_.Order(main_, dense_);
     CheckCuda(cudaStreamWaitEvent(dense_, begin_done_), "cudaStreamWaitEvent");

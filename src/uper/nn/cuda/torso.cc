@@ -346,8 +346,6 @@ void Torso::Backward(const Pass& pass, float* gradient, double* squares, const B
     LaunchProducts(call, stream);
   };
   const std::size_t hidden = layers_.size() - 1;
-  branches.hidden_weights(InputOf(hidden, pass));
-  if (hidden == 0) return;
   for (std::size_t i = hidden; i > 0; --i) {
     if (i < hidden) {
       CheckCuda(cudaEventRecord(branches.fork, branches.main), "cudaEventRecord");
@@ -356,6 +354,9 @@ void Torso::Backward(const Pass& pass, float* gradient, double* squares, const B
     }
     BackwardInputs(i, pass, branches.main);
   }
+  // Nobody waits for these weights: others go first.
+  branches.hidden_weights(InputOf(hidden, pass));
+  if (hidden == 0) return;
   // Not Follow::kOverlap: blocks that wait would be in the way of the main stream's.
   if (!pictures.empty()) LaunchPictureSums(pictures, branches.side);
   // For the last weights nothing else is left for the main stream.

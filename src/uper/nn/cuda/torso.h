@@ -63,8 +63,8 @@ class Torso {
     cudaEvent_t fork = nullptr;  // reused
     cudaEvent_t join = nullptr;
     cudaEvent_t observations_ready = nullptr;  // Pass::observations are there, if they are read
-    // Called with the hidden layer's inputs [batch, input] when the main stream has d_hidden(): the
-    // gradient of its weights is the caller's.
+    // Called with the hidden layer's inputs [batch, input], last but for the first layer: the
+    // gradient of its weights, from d_hidden(), is the caller's.
     std::function<void(const float* inputs)> hidden_weights;
   };
   // gradient of weights and biases of all layers but the hidden one, from d_hidden() (already
