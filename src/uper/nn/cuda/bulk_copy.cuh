@@ -80,8 +80,11 @@ __device__ inline void StartLoad(void* shared, const void* global, unsigned byte
       : "memory");
 }
 
-// What threads wrote to shared memory before this and a barrier, StartStore() behind it reads.
-__device__ inline void FenceStores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// What threads wrote to shared memory before this and a barrier, copies from there that are started
+// behind it read.
+__device__ inline void FenceStores() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 
 // The thread's stores up to here are one group.
 __device__ inline void StartStore(void* global, const void* shared, unsigned bytes,

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "uper/nn/cuda/byte_mma.cuh"
 #include "uper/nn/cuda/exact_pixel_convolution.h"
+#include "uper/nn/cuda/exact_pixel_tile.cuh"
 #include "uper/nn/cuda/fixed_point.cuh"
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/mma.cuh"
@@ -20,46 +20,16 @@ constexpr int kChannels = kPixelChannels;
 constexpr int kWarp = 32;
 
 // A warp has 8 filters, with all their weights in registers, and every kSharers-th pair of tiles of
-// 16 windows. Warps 4 apart use the same tensor cores: each has as much to do as the others.
-constexpr int kGroupFilters = 8;
-constexpr int kGroups = kFilters / kGroupFilters;
+// windows. Warps 4 apart use the same tensor cores: each has as much to do as the others.
+constexpr int kGroups = kFilters / kTileFilters;
 constexpr int kSharers = 2;
 constexpr int kWarps = kGroups * kSharers;
 constexpr int kThreads = kWarps * kWarp;
-constexpr int kTile = 16;
-
-// 32 steps of a product are a channel's four rows of a window. Their order: rows of the first four
-// columns, then of the others.
-constexpr int kHalves = kKernel / kStride;
-constexpr int kSteps = kChannels * kHalves;
-static_assert(kStride == 4 && kHalves == 2);
 
 // Weights in shared memory: rows of the kernel are apart by 8 banks more, as four of them are read
 // at once.
 constexpr int kWeightRow = kKernel * kChannels * kFilters;
 constexpr int kWeightPitch = kWeightRow + 8;
-
-// Pixels in shared memory: blocks of 4 x 4, [channel][row of blocks][column]. A window is 2 x 2 of
-// them. Where windows go on in the next row their banks go on too: 8 blocks have different ones.
-struct PixelBlocks {
-  static constexpr int kGap = 8;
-  int rows, pitch;
-
-  __host__ __device__ PixelBlocks(int out_rows, int out_width)
-      : rows(out_rows + 1), pitch(out_width + kGap) {}
-  __device__ int OfStep(int step) const { return (step / kHalves * rows + step % kHalves) * pitch; }
-  __host__ int size() const { return kChannels * rows * pitch; }
-};
-
-// A window's first block, without a division for each: right as long as windows * width < 2^16.
-struct WindowBlocks {
-  unsigned inverse;
-
-  __device__ explicit WindowBlocks(unsigned width) : inverse((0xffff + width) / width) {}
-  __device__ unsigned operator()(unsigned window) const {
-    return window + (window * inverse >> 16) * PixelBlocks::kGap;
-  }
-};
 
 __device__ void StartWeights(const float* w, float* weights) {
   static_assert(4 * kThreads >= kWeightRow);
@@ -94,21 +64,21 @@ __device__ void StartPixels(const std::uint8_t* picture, const PictureShape& in,
   }
 }
 
-// A lane's weights, for AddByteMma(): of one filter, and in each step of one row.
+// A lane's weights, for ConvolvePair().
 struct LaneWeights {
-  unsigned bytes[kSteps][kWholeBytes][2];
+  StepWeights steps[kTileSteps];
 
   // Returns the filter's unit.
   __device__ float Load(const float* weights, int first_filter, int lane) {
     weights += MmaPlace(lane) * kWeightPitch + first_filter + MmaGroup(lane);
-    float values[kSteps][2][4];
+    float values[kTileSteps][2][4];
     unsigned largest = 0;
 #pragma unroll
-    for (int i = 0; i < kSteps * kKernel; ++i) {
+    for (int i = 0; i < kTileSteps * kKernel; ++i) {
       const int step = i / kKernel;
       const int column = i % kKernel;
-      const float value = weights[step % kHalves * 4 * kWeightPitch +
-                                  (column * kChannels + step / kHalves) * kFilters];
+      const float value = weights[step % kWindowHalves * 4 * kWeightPitch +
+                                  (column * kChannels + step / kWindowHalves) * kFilters];
       values[step][column / 4][column % 4] = value;
       largest = max(largest, MagnitudeBits(value));
     }
@@ -116,89 +86,17 @@ struct LaneWeights {
     largest = max(largest, __shfl_xor_sync(~0U, largest, 2));
     const FixedPoint fixed(largest);
 #pragma unroll
-    for (int i = 0; i < kSteps * 2; ++i) {
-      unsigned four[4];
+    for (int i = 0; i < kTileSteps * 2; ++i) {
+      unsigned words[kWholeBytes];
+      CutIntoBytes(fixed, values[i / 2][i % 2], words);
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        four[j] = static_cast<unsigned>(fixed.Whole(values[i / 2][i % 2][j]));
-      }
-      TransposeBytes(four);
-#pragma unroll
-      for (int byte = 0; byte < kWholeBytes; ++byte) bytes[i / 2][byte][i % 2] = four[byte];
+      for (int byte = 0; byte < kWholeBytes; ++byte) steps[i / 2].bytes[byte][i % 2] = words[byte];
     }
     return fixed.unit();
   }
+
+  __device__ const StepWeights& operator()(int step) const { return steps[step]; }
 };
-
-// Of sums of the whole numbers' bytes times pixels, with one rounding.
-__device__ float SumOfBytes(int lowest, int low, int high, int highest) {
-  // Two neighbours fit into 32 bits: (256 * 128 + 255) * 255 * 256 is less than 2^31.
-  static_assert(kSteps * 32 == 256);
-  const int upper = (highest << 8) + high;
-  const unsigned lower = (static_cast<unsigned>(low) << 8) + static_cast<unsigned>(lowest);
-  return __ll2float_rn(static_cast<long long>(upper) * 65536 + lower);
-}
-
-// Not a number if one of them is not.
-__device__ float LargerOrNan(float x, float y) {
-  float larger;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(x), "f"(y));
-  return larger;
-}
-
-// What becomes of the sums of a lane's two filters.
-struct LaneFinish {
-  float scale[2], bias[2];
-
-  __device__ LaneFinish(float unit, float pixel_scale, const float* filters, int lane) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int filter = 2 * MmaPlace(lane) + i;
-      scale[i] = pixel_scale * __shfl_sync(~0U, unit, 4 * filter);  // of a lane that has it
-      bias[i] = __ldg(filters + filter);
-    }
-  }
-  // ReLU, but what is not a number stays so.
-  __device__ float operator()(const int (&sums)[kWholeBytes][4], int at) const {
-    const float sum = SumOfBytes(sums[0][at], sums[1][at], sums[2][at], sums[3][at]);
-    return LargerOrNan(0.0F, fmaf(scale[at % 2], sum, bias[at % 2]));
-  }
-};
-
-// A warp's part of kTiles tiles from the window `first` on; there are `windows`. Two tiles keep the
-// tensor cores busier than one. `out`: of the first of all windows, the lane's first filter.
-template <int kTiles>
-__device__ void Convolve(const uint4* pixels, const PixelBlocks& blocks,
-                         const WindowBlocks& block_of, const LaneWeights& weights,
-                         const LaneFinish& finish, int first, int windows, float* out) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const uint4* from[kTiles];  // the lane's, see LoadByteRows()
-#pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
-    const int window = min(first + tile * kTile + lane % kTile, windows - 1);
-    from[tile] = pixels + block_of(window) + lane / kTile;
-  }
-  int sums[kTiles][kWholeBytes][4] = {};
-#pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-      unsigned a[4];
-      LoadByteRows(from[tile] + blocks.OfStep(step), a);
-      AddByteMma(a, weights.bytes[step][0], sums[tile][0]);
-      AddByteMma(a, weights.bytes[step][1], sums[tile][1]);
-      AddByteMma(a, weights.bytes[step][2], sums[tile][2]);
-      AddSignedByteMma(a, weights.bytes[step][3], sums[tile][3]);
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < 2 * kTiles; ++i) {
-    const int window = first + 8 * i + MmaGroup(lane);
-    const int at = i % 2 * 2;
-    const float2 two = make_float2(finish(sums[i / 2], at), finish(sums[i / 2], at + 1));
-    if (window < windows) __stcg(reinterpret_cast<float2*>(out + window * kFilters), two);
-  }
-}
 
 // Grid: groups of `rows` output rows, pictures, passes. One block for each multiprocessor, so that
 // a thread may have more registers than 128.
@@ -221,7 +119,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   __pipeline_commit();
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int first_filter = warp % kGroups * kGroupFilters;
+  const int first_filter = warp % kGroups * kTileFilters;
   __pipeline_wait_prior(1);
   __syncthreads();
   LaneWeights mine;
@@ -230,17 +128,16 @@ __global__ void __launch_bounds__(kThreads, 1)
   __pipeline_wait_prior(0);
   __syncthreads();
 
-  const int windows = out_rows * call.out.width;
-  const WindowBlocks block_of(call.out.width);
+  const PixelWindows windows(pixels, out_rows, call.out.width);
   float* out = pass.out + (picture * call.out.height + first_row) * call.out.width * kFilters +
                first_filter + 2 * MmaPlace(lane);
+  const auto store = [&](int window, const float2& two) {
+    __stcg(reinterpret_cast<float2*>(out + window * kFilters), two);
+  };
 #pragma unroll 1
-  for (int first = warp / kGroups * 2 * kTile; first < windows; first += kSharers * 2 * kTile) {
-    if (first + kTile < windows) {
-      Convolve<2>(pixels, blocks, block_of, mine, finish, first, windows, out);
-    } else {
-      Convolve<1>(pixels, blocks, block_of, mine, finish, first, windows, out);
-    }
+  for (int first = warp / kGroups * kPairWindows; first < windows.count;
+       first += kSharers * kPairWindows) {
+    ConvolvePair(windows, mine, finish, first, lane, store);
   }
 }
 

@@ -11,9 +11,10 @@
 namespace uper {
 
 // The three convolutions of the Atari network in one kernel: a cluster of blocks has a picture,
-// each of them its share of the filters of every layer, and what they find goes from one's shared
-// memory to the others'. For few pictures, where starting kernels and fetching what the one before
-// has written takes longer than to compute it.
+// each of them its share of every layer, and what they find goes from one's shared memory to the
+// others'. For few pictures, where starting kernels and fetching what the one before has written
+// takes longer than to compute it. The first layer has the sums of LaunchExactPixelConvolution();
+// what is not a number in one layer is not one in the next either.
 
 struct PictureStack {
   static constexpr int kLayers = 3;

@@ -1,10 +1,14 @@
 #include "uper/nn/cuda/picture_stack.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <string>
 
+#include "uper/nn/cuda/exact_pixel_convolution.h"
 #include "uper/nn/cuda/test_support.h"
 #include "uper/nn/test_data.h"
 
@@ -122,6 +126,56 @@ std::vector<float> OfTheKernel(const std::vector<std::uint8_t>& pixels, int coun
   return FromGpu(out);
 }
 
+// The first layer of the pictures by its own kernel: [row][column][filter].
+std::vector<float> FirstLayer(const std::vector<std::uint8_t>& pixels, int count, float scale,
+                              const Weights& weights) {
+  const DeviceBuffer<std::uint8_t> pictures = OnGpu(pixels);
+  const DeviceBuffer<float> w = OnGpu(weights.w[0]), bias = OnGpu(weights.bias[0]);
+  const PictureShape shape{.height = 20, .width = 20, .channels = 32};
+  DeviceBuffer<float> out = Poisoned(std::size_t{1} * count * shape.size());
+  PixelConvolution call{.in = {.height = kScreen.height, .width = kScreen.width, .channels = 4},
+                        .out = shape,
+                        .scale = scale,
+                        .count = count};
+  call.list[0] = {.pixels = pictures.data(), .w = w.data(), .bias = bias.data(), .out = out.data()};
+  LaunchExactPixelConvolution(call, nullptr);
+  return FromGpu(out);
+}
+
+// One of the other layers, with the kernel's order of additions: a lane has every 32nd channel, and
+// columns of the kernel that are a stride apart come one after the other.
+std::vector<float> ConvolvedInOrder(std::span<const float> in, int side, int channels,
+                                    const ConvolutionSpec& layer, const std::vector<float>& w,
+                                    const std::vector<float>& bias) {
+  constexpr int kLanes = 32;
+  const int out_side = (side - layer.kernel) / layer.stride + 1;
+  std::vector<int> columns;
+  for (int phase = 0; phase < layer.stride; ++phase) {
+    for (int j = phase; j < layer.kernel; j += layer.stride) columns.push_back(j);
+  }
+  std::vector<float> out;
+  for (int at = 0; at < out_side * out_side * layer.filters; ++at) {
+    const int f = at % layer.filters;
+    const int y = at / layer.filters / out_side * layer.stride;
+    const int x = at / layer.filters % out_side * layer.stride;
+    std::array<float, kLanes> sums{};
+    for (int c = 0; c < channels; ++c) {
+      float& sum = sums[c % kLanes];
+      for (int i = 0; i < layer.kernel; ++i) {
+        for (const int j : columns) {
+          sum = std::fmaf(in[((y + i) * side + x + j) * channels + c],
+                          w[((i * layer.kernel + j) * channels + c) * layer.filters + f], sum);
+        }
+      }
+    }
+    for (int bit = kLanes / 2; bit > 0; bit /= 2) {
+      for (int lane = 0; lane < bit; ++lane) sums[lane] += sums[lane + bit];
+    }
+    out.push_back(std::max(0.0F, sums[0] + bias[f]));
+  }
+  return out;
+}
+
 class PictureStackTest : public GpuTest {};
 
 TEST_F(PictureStackTest, IsThreeConvolutions) {
@@ -134,6 +188,40 @@ TEST_F(PictureStackTest, IsThreeConvolutions) {
     ASSERT_GT(largest, 0);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ASSERT_NEAR(found[i], expected[i], 3e-6 * largest) << count << " " << i;
+    }
+  }
+}
+
+// Eight blocks have a picture, or four.
+TEST_F(PictureStackTest, TheFirstLayerIsTheExactOne) {
+  const Weights weights(false);
+  for (const int count : {2, 15}) {
+    const std::vector<std::uint8_t> pixels = Screens(count, 256);
+    const std::vector<float> first = FirstLayer(pixels, count, 1.0F / 255, weights);
+    const std::vector<float> found = OfTheKernel(pixels, count, 1.0F / 255, weights);
+    const std::size_t in_size = first.size() / count, out_size = found.size() / count;
+    for (const int picture : {0, count - 1}) {
+      const auto in = std::span(first).subspan(picture * in_size, in_size);
+      const std::vector<float> second =
+          ConvolvedInOrder(in, 20, 32, kLayers[1], weights.w[1], weights.bias[1]);
+      const std::vector<float> third =
+          ConvolvedInOrder(second, 9, 64, kLayers[2], weights.w[2], weights.bias[2]);
+      EXPECT_TRUE(SameBits(std::span(found).subspan(picture * out_size, out_size), third))
+          << count << " " << picture;
+    }
+  }
+}
+
+TEST_F(PictureStackTest, WeightsThatAreNotFiniteShow) {
+  const std::vector<std::uint8_t> pixels = Screens(15, 256);
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    Weights weights(false);
+    weights.w[0][100 * 32 + 13] = bad;
+    for (const int count : {1, 15}) {
+      for (const float result : OfTheKernel(pixels, count, 1.0F / 255, weights)) {
+        ASSERT_TRUE(std::isnan(result)) << count;
+      }
     }
   }
 }
