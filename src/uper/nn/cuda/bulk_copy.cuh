@@ -6,8 +6,8 @@
 
 namespace uper {
 
-// Copies from global to shared memory by the copy engine of a multiprocessor: one thread asks for
-// many bytes. Addresses and sizes are multiples of 16 bytes.
+// Copies between global and shared memory by the copy engine of a multiprocessor: one thread asks
+// for many bytes. Addresses and sizes are multiples of 16 bytes.
 
 __device__ inline unsigned SharedAddress(const void* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -97,7 +97,8 @@ __device__ inline void StartStore(void* global, const void* shared, unsigned byt
 }
 __device__ inline void CommitStores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-// Until the thread's stores have left shared memory.
+// Until the thread's stores have left shared memory: before it is written again, and before the
+// block ends.
 __device__ inline void AwaitStoresRead() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }

@@ -347,6 +347,7 @@ __global__ void __launch_bounds__(kThreads)
     PutMeans(step, group, lane, sums);
     if (average_members) PutMeansOfMembers(step, group, lane);
   }
+  if (lane == 0) AwaitStoresRead();  // before the memory is another block's
 }
 
 struct HeadKernel {
