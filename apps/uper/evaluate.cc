@@ -113,9 +113,10 @@ nlohmann::ordered_json ToJson(const PolicyReturn& policy) {
 }
 
 void PrintLine(const std::string& name, const PolicyReturn& policy) {
-  fmt::print("{:<44} {:>9.3f}   [{:.3f}, {:.3f}]   {} episodes, {} frames\n", name,
+  fmt::print("{:<44} {:>9.3f}   [{:.3f}, {:.3f}]   {} episode{}, {} frames\n", name,
              policy.result.mean_return(), policy.interval.low, policy.interval.high,
-             policy.result.returns.size(), policy.result.frames);
+             policy.result.returns.size(), policy.result.returns.size() == 1 ? "" : "s",
+             policy.result.frames);
 }
 
 std::string Verdict(const PolicyReturn& agent, const PolicyReturn& random) {

@@ -13,10 +13,10 @@ namespace {
 constexpr std::size_t kBlocks = 4;            // in flight
 constexpr std::size_t kRecordsOfABlock = 64;  // transitions, and frames
 
-const GpuReplaySpec& Checked(const GpuReplaySpec& spec) {
+GpuReplaySpec Checked(const GpuReplaySpec& spec) {
   UPER_CHECK(spec.capacity >= 1 && spec.capacity <= 0xFFFFFFFFU, "a memory of 1 to 2^32 - 1");
   const std::size_t observations = spec.stack_depth > 0
-                                       ? 2 * spec.stack_depth * sizeof(std::uint32_t)
+                                       ? std::size_t{2} * spec.stack_depth * sizeof(std::uint32_t)
                                        : 2 * spec.observation_bytes;
   UPER_CHECK(spec.record_bytes == observations + sizeof(GpuRecordTail), "records of another form");
   UPER_CHECK(
