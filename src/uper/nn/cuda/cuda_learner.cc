@@ -44,7 +44,7 @@ CudaHeadTables::CudaHeadTables(const NetworkSpec& spec)
     : member_weights(std::size_t{1} * spec.members * spec.hidden_units * spec.actions),
       member_bias(std::size_t{1} * spec.members * spec.actions),
       mean_weights(std::size_t{1} * spec.hidden_total() * spec.actions),
-      members_done(HeadStepGroups(HeadShapeOf(spec))) {}
+      members_done(std::size_t{1} * spec.actions * HeadStepGroups(HeadShapeOf(spec))) {}
 
 HeadTablePointers CudaHeadTables::pointers() {
   return {.member_weights = member_weights.data(),
@@ -210,7 +210,7 @@ LearnerOutput CudaLearner::FinishUpdate() {
           .uncertainty = host_uncertainty_.span()};
 }
 
-// The statistics of an update, to the host.
+// Where an update reads its batch.
 BatchPointers CudaLearner::BatchOnGpu() {
   std::byte* batch = batch_.data();
   return {.observations = batch,

@@ -13,22 +13,18 @@
 namespace uper {
 namespace {
 
-constexpr int kStride = kPixelStride;
-constexpr int kFilters = kPixelFilters;
-constexpr int kKernel = kPixelKernel;
-constexpr int kChannels = kPixelChannels;
 constexpr int kWarp = 32;
 
 // A warp has 8 filters, with all their weights in registers, and every kSharers-th pair of tiles of
 // windows. Warps 4 apart use the same tensor cores: each has as much to do as the others.
-constexpr int kGroups = kFilters / kTileFilters;
+constexpr int kGroups = kPixelFilters / kTileFilters;
 constexpr int kSharers = 2;
 constexpr int kWarps = kGroups * kSharers;
 constexpr int kThreads = kWarps * kWarp;
 
 // Weights in shared memory: rows of the kernel are apart by 8 banks more, as four of them are read
 // at once.
-constexpr int kWeightRow = kKernel * kChannels * kFilters;
+constexpr int kWeightRow = kPixelKernel * kPixelChannels * kPixelFilters;
 constexpr int kWeightPitch = kWeightRow + 8;
 
 __device__ void StartWeights(const float* w, float* weights) {
@@ -36,7 +32,7 @@ __device__ void StartWeights(const float* w, float* weights) {
   const int at = 4 * static_cast<int>(threadIdx.x);
   if (at >= kWeightRow) return;
 #pragma unroll
-  for (int row = 0; row < kKernel; ++row) {
+  for (int row = 0; row < kPixelKernel; ++row) {
     __pipeline_memcpy_async(weights + row * kWeightPitch + at, w + row * kWeightRow + at,
                             4 * sizeof(float));
   }
@@ -46,16 +42,16 @@ __device__ void StartWeights(const float* w, float* weights) {
 // column.
 __device__ void StartPixels(const std::uint8_t* picture, const PictureShape& in,
                             const PixelBlocks& blocks, uint4* pixels) {
-  static_assert(kWarps % kChannels == 0 && kSharePositions / 2 + 1 <= kWarp);
+  static_assert(kWarps % kPixelChannels == 0 && kSharePositions / 2 + 1 <= kWarp);
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int channel = warp % kChannels;
+  const int channel = warp % kPixelChannels;
   const int columns = in.width / 4;
   if (lane >= columns) return;
   const auto* from =
       reinterpret_cast<const unsigned*>(picture) + channel * in.height * columns + lane;
   uint4* to = pixels + channel * blocks.rows * blocks.pitch + lane;
-  for (int row = warp / kChannels; row < blocks.rows; row += kWarps / kChannels) {
+  for (int row = warp / kPixelChannels; row < blocks.rows; row += kWarps / kPixelChannels) {
     auto* block = reinterpret_cast<unsigned*>(to + row * blocks.pitch);
 #pragma unroll
     for (int line = 0; line < 4; ++line) {
@@ -74,11 +70,11 @@ struct LaneWeights {
     float values[kTileSteps][2][4];
     unsigned largest = 0;
 #pragma unroll
-    for (int i = 0; i < kTileSteps * kKernel; ++i) {
-      const int step = i / kKernel;
-      const int column = i % kKernel;
+    for (int i = 0; i < kTileSteps * kPixelKernel; ++i) {
+      const int step = i / kPixelKernel;
+      const int column = i % kPixelKernel;
       const float value = weights[step % kWindowHalves * 4 * kWeightPitch +
-                                  (column * kChannels + step / kWindowHalves) * kFilters];
+                                  (column * kPixelChannels + step / kWindowHalves) * kPixelFilters];
       values[step][column / 4][column % 4] = value;
       largest = max(largest, MagnitudeBits(value));
     }
@@ -104,7 +100,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     ExactPixelConvolutionKernel(const __grid_constant__ PixelConvolution call, int rows) {
   extern __shared__ __align__(16) float memory[];
   float* weights = memory;
-  auto* pixels = reinterpret_cast<uint4*>(memory + kKernel * kWeightPitch);
+  auto* pixels = reinterpret_cast<uint4*>(memory + kPixelKernel * kWeightPitch);
   const PixelConvolution::Pass& pass = call.list[blockIdx.z];
   const int first_row = static_cast<int>(blockIdx.x) * rows;
   const auto picture = static_cast<std::ptrdiff_t>(blockIdx.y);
@@ -113,9 +109,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   StartWeights(pass.w, weights);
   __pipeline_commit();
   AwaitPredecessor();
-  StartPixels(
-      pass.pixels + (picture * kChannels * call.in.height + first_row * kStride) * call.in.width,
-      call.in, blocks, pixels);
+  StartPixels(pass.pixels + (picture * kPixelChannels * call.in.height + first_row * kPixelStride) *
+                                call.in.width,
+              call.in, blocks, pixels);
   __pipeline_commit();
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -129,10 +125,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
 
   const PixelWindows windows(pixels, out_rows, call.out.width);
-  float* out = pass.out + (picture * call.out.height + first_row) * call.out.width * kFilters +
+  float* out = pass.out + (picture * call.out.height + first_row) * call.out.width * kPixelFilters +
                first_filter + 2 * MmaPlace(lane);
   const auto store = [&](int window, const float2& two) {
-    __stcg(reinterpret_cast<float2*>(out + window * kFilters), two);
+    __stcg(reinterpret_cast<float2*>(out + window * kPixelFilters), two);
   };
 #pragma unroll 1
   for (int first = warp / kGroups * kPairWindows; first < windows.count;
@@ -153,7 +149,7 @@ void LaunchExactPixelConvolution(const PixelConvolution& call, cudaStream_t stre
       "first convolution", ExactPixelConvolutionKernel,
       {.grid = dim3((call.out.height + rows - 1) / rows, call.count, call.passes),
        .block = kThreads,
-       .shared_bytes = sizeof(float) * kKernel * kWeightPitch + sizeof(uint4) * blocks.size(),
+       .shared_bytes = sizeof(float) * kPixelKernel * kWeightPitch + sizeof(uint4) * blocks.size(),
        .stream = stream,
        .follow = call.follow},
       call, rows);

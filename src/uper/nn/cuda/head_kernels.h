@@ -27,10 +27,10 @@ struct HeadShape {
 };
 HeadShape HeadShapeOf(const NetworkSpec& spec);
 
-// The head's optimiser takes so many hidden units of an (action, member) at a time.
+// The head's optimiser takes so many hidden units of an (action, member) at a time: a group.
 inline constexpr int kHeadStepUnits = 4;
 UPER_HOST_DEVICE inline int HeadStepGroups(const HeadShape& shape) {
-  return shape.actions * ((shape.hidden + kHeadStepUnits - 1) / kHeadStepUnits);
+  return (shape.hidden + kHeadStepUnits - 1) / kHeadStepUnits;
 }
 
 // Averages of a head, as HeadTables of the CPU, but along the hidden units.
@@ -38,7 +38,8 @@ struct HeadTablePointers {
   float* member_weights = nullptr;  // [member, action, hidden unit]
   float* member_bias = nullptr;     // [member, action]
   float* mean_weights = nullptr;    // [action, hidden unit (of all members, if separate)]
-  // [HeadStepGroups()]: how many members the head's optimiser has averaged; 0 between its steps.
+  // [action, HeadStepGroups()]: how many members the head's optimiser has averaged; 0 between its
+  // steps.
   unsigned* members_done = nullptr;
 };
 

@@ -36,17 +36,13 @@ struct HeadStep {
   bool whole_groups = false;  // of 16 bytes, in every fetch
 };
 
-__host__ __device__ int GroupsOfMember(const HeadShape& s) {
-  return (s.hidden + kUnits - 1) / kUnits;
-}
-
 // kUnits hidden units of one (action, member).
 struct HeadGroup {
   int action, member, first_unit, units;
   int index;  // the same for all members
 
   __device__ HeadGroup(const HeadShape& s, int item) {
-    const int groups = GroupsOfMember(s);
+    const int groups = HeadStepGroups(s);
     const int block = item / groups;
     const int group = item - block * groups;
     action = block / s.members;
@@ -329,7 +325,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncwarp();
   const int room = StageRoom(kTile, s.outputs);
   const Stage stage{memory + 3 * room * warp, room};
-  const int items = s.actions * s.members * GroupsOfMember(s);
+  const int items = s.actions * s.members * HeadStepGroups(s);
   int fetches = 0;
   for (int item = static_cast<int>(blockIdx.x) * kWarps + warp; item < items;
        item += static_cast<int>(gridDim.x) * kWarps) {
@@ -381,7 +377,7 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
             "cudaDeviceGetAttribute");
   const HeadKernel chosen =
       rules.adam ? KernelFor<AdamKernels>(shape.outputs) : KernelFor<RmsPropKernels>(shape.outputs);
-  const int items = shape.actions * shape.members * GroupsOfMember(shape);
+  const int items = shape.actions * shape.members * HeadStepGroups(shape);
   const std::size_t floats = 3 * kWarps * StageRoom(chosen.tile, shape.outputs);
   LaunchKernel(
       "optimiser of the head", chosen.kernel,

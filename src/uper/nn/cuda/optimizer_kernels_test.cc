@@ -223,7 +223,7 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
       DeviceBuffer<float> member_weights =
           Poisoned(std::size_t{1} * s.members * s.hidden * s.actions);
       DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
-      DeviceBuffer<unsigned> members_done(HeadStepGroups(s));
+      DeviceBuffer<unsigned> members_done(s.actions * HeadStepGroups(s));
       const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
       for (int step = 1; step <= 2; ++step) {
         Finish({.rules = rules}, 1, {}, state);

@@ -63,7 +63,7 @@ __device__ Borders FindBorders(const TargetRow& row, float theta, float kappa) {
   return at;
 }
 
-// TargetSums of u = d - shift and of u^2 over `count` targets with distances d from the origin.
+// Sums of u = d - shift and of u^2 over `count` targets with distances d from the origin.
 __device__ TargetSums SumsAround(const TargetSums& begin, const TargetSums& end, double count,
                                  double shift) {
   const double distances = end.distances - begin.distances;
@@ -73,7 +73,7 @@ __device__ TargetSums SumsAround(const TargetSums& begin, const TargetSums& end,
           .squares = (end.squares - begin.squares) - shift * (distances + moved)};
 }
 
-// TargetSums over the targets for one online quantile.
+// Sums over the targets for one online quantile.
 struct HuberSums {
   double loss = 0;
   double slope = 0;

@@ -9,7 +9,7 @@ namespace uper {
 
 // The targets of one (sample, member), sorted and summed up by a block in its shared memory.
 
-// TargetSums of distances and of their squares.
+// Sums of distances and of their squares.
 struct alignas(16) TargetSums {
   double distances = 0;
   double squares = 0;
