@@ -87,6 +87,7 @@ __device__ void FirstResults(const PictureStack& call, float* memory, Barriers& 
   StartWeights<Third, kBlocks>(call.w[2], memory + Place::kThirdWeights);
   __pipeline_commit();
   __pipeline_wait_prior(1);  // the second layer's weights
+  __syncthreads();
   barriers.first.Wait(0);
   __syncthreads();  // this block's own results are there, too
 }
