@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/uper/bench_gpu_acting.h"
+#include "apps/uper/bench_gpu_loop.h"
 #include "apps/uper/bench_peers.h"
 #include "apps/uper/bench_step_parts.h"
 #include "apps/uper/bench_timing.h"
@@ -24,19 +24,22 @@ constexpr double kSecondsPerMeasurement = 0.2;
 constexpr int kActsPerRepeat = 3;  // each after an update of its own
 constexpr int kManyActs = 16;      // environments that decide together
 
-// From frames in the GPU's memory and one new one an environment.
-struct ResidentActs {
-  Timing one;
-  Timing many;  // kManyActs
+constexpr int kUpdatesInARow = 4;  // that as many environments make due at once
+
+// From a memory on the GPU, as in training.
+struct ResidentTimes {
+  Timing update;         // queued one by one
+  Timing update_in_row;  // one of kUpdatesInARow that are queued at once
+  Timing act;
+  Timing act_many;  // kManyActs
 };
 
 struct LearnerTimes {
-  Timing update;                          // seconds
-  Timing act;                             // one decision after another
-  Timing act_after_update;                // the parameters have just changed, as in training
-  std::optional<Timing> act_many;         // kManyActs decisions at once
-  std::optional<Timing> update_resident;  // the batch is in the GPU's memory already
-  std::optional<ResidentActs> act_resident;
+  Timing update;                   // seconds
+  Timing act;                      // one decision after another
+  Timing act_after_update;         // the parameters have just changed, as in training
+  std::optional<Timing> act_many;  // kManyActs decisions at once
+  std::optional<ResidentTimes> resident;
 };
 
 Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
@@ -49,6 +52,20 @@ Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
     values.push_back(SecondsSince(start));
   }
   return Summary(std::move(values));
+}
+
+ResidentTimes MeasureResident(const MeasureOptions& options, GpuLoop& loop, const StopFlag& stop) {
+  const auto update = [&](int count) {
+    return Scaled(
+        MeasureSeconds(options, stop, [&](std::uint64_t) { loop.Update(count); }), 1.0 / count);
+  };
+  const auto act = [&](int count) {
+    return MeasureSeconds(options, stop, [&](std::uint64_t) { loop.Act(count); });
+  };
+  return {.update = update(1),
+          .update_in_row = update(kUpdatesInARow),
+          .act = act(1),
+          .act_many = act(kManyActs)};
 }
 
 LearnerTimes MeasureLearner(const BenchLearnerOptions& options, const RunConfig& config,
@@ -71,16 +88,11 @@ LearnerTimes MeasureLearner(const BenchLearnerOptions& options, const RunConfig&
                      .act_after_update = MeasureActAfterUpdate(
                          measure, *learner, batch, std::span(q).first(spec.network.actions))};
   if (spec.batch >= kManyActs) times.act_many = act(kManyActs);
-  if (auto* gpu = dynamic_cast<GpuLearner*>(learner.get())) {
-    times.update_resident =
-        MeasureSeconds(measure, stop, [&](std::uint64_t) { gpu->UpdateAgain(); });
-    if (GpuActing::Suits(spec.network) && spec.batch >= kManyActs) {
-      GpuActing acting(*gpu, batch.Observations(1));
-      const auto act_resident = [&](int count) {
-        return MeasureSeconds(measure, stop, [&](std::uint64_t) { acting.Act(count); });
-      };
-      times.act_resident = ResidentActs{.one = act_resident(1), .many = act_resident(kManyActs)};
-    }
+  auto* gpu = dynamic_cast<GpuLearner*>(learner.get());
+  const EnvironmentSpec observations = ObservationsOf(options);
+  if (gpu != nullptr && GpuLoop::Suits(config, observations) && spec.batch >= kManyActs) {
+    GpuLoop loop(config, observations, *gpu, batch.Observations(1));
+    times.resident = MeasureResident(measure, loop, stop);
   }
   return times;
 }
@@ -130,9 +142,11 @@ void PrintTable(const BenchLearnerOptions& options, const LearnerTimes& times,
   fmt::print("{} on {}, {} actions, batch {}, {}; median [lowest, highest]\n", options.agent,
              options.network, options.actions, options.batch, device);
   fmt::print("{:44} {:>28}\n", "one update, ms", text(times.update, 1e3));
-  if (times.update_resident) {
-    fmt::print("{:44} {:>28}\n", "one update, batch in GPU memory, ms",
-               text(*times.update_resident, 1e3));
+  if (times.resident) {
+    fmt::print("{:44} {:>28}\n", "one update, from the GPU's memory, ms",
+               text(times.resident->update, 1e3));
+    fmt::print("{:44} {:>28}\n", fmt::format("one of {} in a row, ms", kUpdatesInARow),
+               text(times.resident->update_in_row, 1e3));
   }
   fmt::print("{:44} {:>28}\n", "one decision, us", text(times.act, 1e6));
   fmt::print("{:44} {:>28}\n", "first decision after an update, us",
@@ -141,11 +155,11 @@ void PrintTable(const BenchLearnerOptions& options, const LearnerTimes& times,
     fmt::print("{:44} {:>28}\n", fmt::format("{} decisions at once, us", kManyActs),
                text(*times.act_many, 1e6));
   }
-  if (times.act_resident) {
+  if (times.resident) {
     fmt::print("{:44} {:>28}\n", "one decision, frames in GPU memory, us",
-               text(times.act_resident->one, 1e6));
+               text(times.resident->act, 1e6));
     fmt::print("{:44} {:>28}\n", fmt::format("{} decisions, frames in GPU memory, us", kManyActs),
-               text(times.act_resident->many, 1e6));
+               text(times.resident->act_many, 1e6));
   }
   for (const auto& peer : peers) {
     fmt::print("{:44} {:>28}  {:.1f} times ours (lowest: {:.1f})\n",
@@ -201,14 +215,14 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
                                  {"act_after_update_us", 1e6 * times.act_after_update.median},
                                  {"peers", peers}};
   if (times.act_many) json["act_16_us"] = 1e6 * times.act_many->median;
-  if (times.act_resident) {
-    json["act_resident_us"] = 1e6 * times.act_resident->one.median;
-    json["act_16_resident_us"] = 1e6 * times.act_resident->many.median;
-  }
-  if (times.update_resident) {
-    json["gpu"] = FindGpu().name;
-    json["update_resident_ms"] = 1e3 * times.update_resident->median;
-    json["update_resident_ms_spread"] = SpreadJson(Scaled(*times.update_resident, 1e3));
+  if (gpu) json["gpu"] = FindGpu().name;
+  if (times.resident) {
+    json["update_resident_ms"] = 1e3 * times.resident->update.median;
+    json["update_resident_ms_spread"] = SpreadJson(Scaled(times.resident->update, 1e3));
+    json["update_in_row_ms"] = 1e3 * times.resident->update_in_row.median;
+    json["update_in_row_ms_spread"] = SpreadJson(Scaled(times.resident->update_in_row, 1e3));
+    json["act_resident_us"] = 1e6 * times.resident->act.median;
+    json["act_16_resident_us"] = 1e6 * times.resident->act_many.median;
   }
   fmt::print("{}\n", json.dump());
   return kExitDone;

@@ -28,8 +28,6 @@ GpuInfo FindGpu();
 // the work is queued. State() copies everything to the host.
 class GpuLearner : public Learner {
  public:
-  // One more update from the last batch, which is in the GPU's memory already.
-  virtual LearnerOutput UpdateAgain() = 0;
   // A replay memory beside it, whose updates are this learner's. At most one; it must not outlive
   // the learner. Throws Error(kResources) when the GPU's memory is too small.
   virtual std::unique_ptr<GpuReplay> MakeReplay(const GpuReplaySpec& spec) = 0;

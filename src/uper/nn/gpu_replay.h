@@ -95,9 +95,12 @@ class GpuReplay {
   // largest priority. `frames` is not looked at where observations are stored whole.
   virtual void Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) = 0;
 
-  // Queues an update of the learner. At most kMaxQueued may be without a report.
+  // Queues updates of the learner, from 1 to kMostUpdates, one after another. At most kMaxQueued may
+  // be without a report. Several at once are faster: a batch is drawn while the update before ends.
+  static constexpr int kMostUpdates = 8;
   static constexpr std::size_t kMaxQueued = 64;
-  virtual void QueueUpdate(const GpuUpdate& update) = 0;
+  virtual void QueueUpdates(std::span<const GpuUpdate> updates) = 0;
+  void QueueUpdate(const GpuUpdate& update) { QueueUpdates({&update, 1}); }
   // Of the oldest update that was not reported yet, if there is one; `wait`: also if it must be
   // waited for.
   virtual std::optional<GpuUpdateReport> NextReport(bool wait) = 0;

@@ -23,7 +23,7 @@ void PlayOne(Actor& actor) {
 
 Actors::Actors(const ActorsOptions& options, const EnvironmentMaker& make)
     : pool_({.threads = std::clamp(options.threads, 1, options.environments),
-             .idle_spins = kSpinsBetweenRounds}) {
+             .idle_spins = options.free_cores ? kSpinsOnFreeCores : kSpinsBetweenRounds}) {
   for (int i = 0; i < options.environments; ++i) {
     const auto index = static_cast<std::uint64_t>(i);
     actors_.push_back({.environment = make(index),

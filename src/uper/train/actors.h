@@ -32,13 +32,16 @@ struct Actor {
   TimeStep step = {};
 };
 
-// How long threads look for the next round before they sleep: some 200 microseconds, longer than
-// choosing actions takes. Those that sleep would be woken up late, one after another.
-inline constexpr int kSpinsBetweenRounds = 6000;
+// How often threads look for the next round before they sleep, some 30 nanoseconds each: longer
+// than choosing actions takes. Those that sleep are woken up late, one after another. Where nobody
+// else needs the cores they may look on for milliseconds.
+inline constexpr int kSpinsBetweenRounds = 6'000;
+inline constexpr int kSpinsOnFreeCores = 100'000;
 
 struct ActorsOptions {
   int environments = 1;
-  int threads = 1;  // that play them
+  int threads = 1;          // that play them
+  bool free_cores = false;  // nothing else computes on the threads' cores
   std::uint64_t seed = 1;
 };
 

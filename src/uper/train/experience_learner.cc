@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "uper/core/importance_weights.h"
@@ -32,6 +33,12 @@ void AddTo(MetricsWindow& window, const LearnedBatch& batch) {
 void CopyTargetIfDue(const RunConfig& config, Learner& learner) {
   const std::int64_t period = config.agent.target_period_updates;
   if (period > 0 && learner.updates() % period == 0) learner.CopyTarget();
+}
+
+std::int64_t UpdatesToNextCopy(const RunConfig& config, Learner& learner) {
+  const std::int64_t period = config.agent.target_period_updates;
+  return period > 0 ? period - learner.updates() % period
+                    : std::numeric_limits<std::int64_t>::max();
 }
 
 void ThrowWithBatch(ErrorKind kind, const std::string& message,

@@ -23,11 +23,11 @@ class ExperienceLearner {
   // elsewhere `meanwhile` is called while they are; updates that it queues come after them.
   virtual void ActionValues(std::span<float> q, const std::function<void()>& meanwhile) = 0;
 
-  // One update: draws a batch, learns from it, sets its priorities, copies the target network if
-  // that is due. It may come back before that is done, but everything happens in the order of the
-  // calls. Throws Error(kNumeric), naming the transitions, if the update was not finite; that may
-  // also come from a later call.
-  virtual void Learn(double importance_exponent) = 0;
+  // Updates, one after another: each draws a batch, learns from it, sets its priorities, and copies
+  // the target network if that is due. It may come back before that is done, but everything happens
+  // in the order of the calls. Throws Error(kNumeric), naming the transitions, if an update was not
+  // finite; that may also come from a later call.
+  virtual void Learn(int updates, double importance_exponent) = 0;
   // Does Learn() come back before it is done?
   virtual bool queues() const = 0;
 
@@ -67,6 +67,8 @@ void AddTo(MetricsWindow& window, const LearnedBatch& batch);
 
 // target = online, if the configuration wants it after this many updates.
 void CopyTargetIfDue(const RunConfig& config, Learner& learner);
+// After at most so many updates it may be due; at least 1.
+std::int64_t UpdatesToNextCopy(const RunConfig& config, Learner& learner);
 
 // Throws Error(kind): the message, and the batch it is about.
 [[noreturn]] void ThrowWithBatch(ErrorKind kind, const std::string& message,

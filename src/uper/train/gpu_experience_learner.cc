@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -29,9 +30,9 @@ class GpuExperienceLearner final : public ExperienceLearner {
   GpuExperienceLearner(const LearningParts& parts, GpuReplay& memory)
       : parts_(parts),
         memory_(memory),
-        uniforms_(parts.config.replay.batch_size),
+        probabilities_(parts.config.replay.batch_size),
+        uniforms_(GpuReplay::kMostUpdates * probabilities_.size()),
         ids_(uniforms_.size()),
-        probabilities_(uniforms_.size()),
         weights_(uniforms_.size()),
         slots_(std::size_t{1} * parts.config.environments * memory.spec().stack_depth) {}
 
@@ -47,15 +48,17 @@ class GpuExperienceLearner final : public ExperienceLearner {
     memory_.FinishActing(count, q);
   }
 
-  void Learn(double importance_exponent) override {
+  void Learn(int updates, double importance_exponent) override {
     const Stopwatch watch(parts_.times.learning);
-    while (const auto report = memory_.NextReport(pending_ == GpuReplay::kMaxQueued)) {
-      Take(*report);
-    }
     Follow();
-    memory_.QueueUpdate(Draw(importance_exponent));
-    ++pending_;
-    CopyTargetIfDue(parts_.config, parts_.learner);
+    while (updates > 0) {
+      const int count = static_cast<int>(
+          std::min<std::int64_t>({updates, GpuReplay::kMostUpdates,
+                                  UpdatesToNextCopy(parts_.config, parts_.learner)}));
+      LearnAtOnce(count, importance_exponent);
+      CopyTargetIfDue(parts_.config, parts_.learner);
+      updates -= count;
+    }
   }
   bool queues() const override { return true; }
 
@@ -85,16 +88,29 @@ class GpuExperienceLearner final : public ExperienceLearner {
     memory_.Follow(SourceOf(parts_.experience.Transitions()), SourceOf(parts_.experience.Frames()));
   }
 
-  GpuUpdate Draw(double importance_exponent) {
+  void LearnAtOnce(int count, double importance_exponent) {
+    const auto room_is_left = [&] { return pending_ + count <= GpuReplay::kMaxQueued; };
+    while (const auto report = memory_.NextReport(/*wait=*/!room_is_left())) Take(*report);
+    GpuUpdate updates[GpuReplay::kMostUpdates];
+    for (int i = 0; i < count; ++i) updates[i] = Draw(i, importance_exponent);
+    memory_.QueueUpdates(std::span(updates).first(count));
+    pending_ += count;
+  }
+
+  // The i-th of several.
+  GpuUpdate Draw(int i, double importance_exponent) {
     ReplayBuffer& buffer = parts_.experience.remote_buffer();
+    const std::size_t batch = probabilities_.size();
+    const auto mine = [&](auto& list) { return std::span(list).subspan(i * batch, batch); };
     if (memory_.spec().draws) {
-      buffer.DrawUniforms(uniforms_);
-      return {.importance_exponent = importance_exponent, .uniforms = uniforms_};
+      buffer.DrawUniforms(mine(uniforms_));
+      return {.importance_exponent = importance_exponent, .uniforms = mine(uniforms_)};
     }
     buffer.Sample({.importance_exponent = importance_exponent,
                    .normalization = parts_.config.replay.weight_normalization},
-                  {.ids = ids_, .probabilities = probabilities_, .weights = weights_});
-    return {.importance_exponent = importance_exponent, .ids = ids_, .weights = weights_};
+                  {.ids = mine(ids_), .probabilities = probabilities_, .weights = mine(weights_)});
+    return {.importance_exponent = importance_exponent, .ids = mine(ids_),
+            .weights = mine(weights_)};
   }
 
   void Take(const GpuUpdateReport& report) {
@@ -131,9 +147,10 @@ class GpuExperienceLearner final : public ExperienceLearner {
   const LearningParts parts_;
   GpuReplay& memory_;
   std::size_t pending_ = 0;  // queued and not taken
+  std::vector<double> probabilities_;  // [batch]
+  // [GpuReplay::kMostUpdates, batch]: of the draws of updates.
   std::vector<double> uniforms_;
   std::vector<std::uint64_t> ids_;
-  std::vector<double> probabilities_;
   std::vector<float> weights_;
   std::vector<std::uint32_t> slots_;  // [environment, depth]
 };

@@ -21,7 +21,17 @@ class HostExperienceLearner final : public ExperienceLearner {
     parts_.learner.ActionValues(parts_.experience.current(), parts_.config.environments, q);
   }
 
-  void Learn(double importance_exponent) override {
+  void Learn(int updates, double importance_exponent) override {
+    for (int i = 0; i < updates; ++i) LearnOnce(importance_exponent);
+  }
+  bool queues() const override { return false; }
+
+  void Finish() override {}
+  void BringHome() override {}
+  void Restored() override {}
+
+ private:
+  void LearnOnce(double importance_exponent) {
     {
       const Stopwatch watch(parts_.times.sampling);
       parts_.experience.Sample({.importance_exponent = importance_exponent,
@@ -32,13 +42,7 @@ class HostExperienceLearner final : public ExperienceLearner {
     WritePriorities(Update());
     CopyTargetIfDue(parts_.config, parts_.learner);
   }
-  bool queues() const override { return false; }
 
-  void Finish() override {}
-  void BringHome() override {}
-  void Restored() override {}
-
- private:
   LearnerOutput Update() try {
     return parts_.learner.Update({.s_tm1 = batch_.s_tm1,
                                   .s_t = batch_.s_t,

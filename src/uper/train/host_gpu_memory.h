@@ -55,12 +55,16 @@ class HostGpuMemory final : public GpuReplay {
     }
   }
 
-  void QueueUpdate(const GpuUpdate& update) override {
-    UPER_CHECK(queued_.size() + done_.size() < kMaxQueued, "reports must be fetched");
-    queued_.push_back({.importance_exponent = update.importance_exponent,
-                       .uniforms = {update.uniforms.begin(), update.uniforms.end()},
-                       .ids = {update.ids.begin(), update.ids.end()},
-                       .weights = {update.weights.begin(), update.weights.end()}});
+  void QueueUpdates(std::span<const GpuUpdate> updates) override {
+    UPER_CHECK(!updates.empty() && updates.size() <= kMostUpdates, "too many updates at once");
+    UPER_CHECK(queued_.size() + done_.size() + updates.size() <= kMaxQueued,
+               "reports must be fetched");
+    for (const GpuUpdate& update : updates) {
+      queued_.push_back({.importance_exponent = update.importance_exponent,
+                         .uniforms = {update.uniforms.begin(), update.uniforms.end()},
+                         .ids = {update.ids.begin(), update.ids.end()},
+                         .weights = {update.weights.begin(), update.weights.end()}});
+    }
     // The learner counts what is queued: run it, but keep the report.
     RunAll();
   }

@@ -54,6 +54,7 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
           .end = static_cast<double>(config.replay.importance_exponent_end_transitions)},
       actors_({.environments = config.environments,
                .threads = parts_.environment_threads,
+               .free_cores = parts_.gpu_memory != nullptr,  // the GPU learns
                .seed = static_cast<std::uint64_t>(config.seed)},
               parts_.make_environment),
       session_start_(Clock::now()),
@@ -227,12 +228,15 @@ void Trainer::NoteUpdates(std::int64_t frames_before) {
 }
 
 void Trainer::RunUpdates() {
-  for (const Update update : updates_due_) {
-    if (update == Update::kLearn) {
-      learning_->Learn(ImportanceExponent());
-    } else {
+  for (auto update = updates_due_.begin(); update != updates_due_.end();) {
+    if (*update == Update::kCopyTarget) {
       parts_.learner->CopyTarget();
+      ++update;
+      continue;
     }
+    const auto end = std::find(update, updates_due_.end(), Update::kCopyTarget);
+    learning_->Learn(static_cast<int>(end - update), ImportanceExponent());
+    update = end;
   }
   updates_due_.clear();
   if (!config_.overlap_updates) learning_->Finish();

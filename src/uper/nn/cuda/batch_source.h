@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "uper/core/uncertainty.h"
+#include "uper/nn/cuda/follow.h"
 #include "uper/nn/cuda/optimizer_kernels.h"
 
 namespace uper {
@@ -27,16 +28,17 @@ struct SampleFindings {
   const Uncertainty* uncertainty = nullptr;
 };
 
-// Makes batches on the GPU and uses what updates find, as parts of the update's graph: the first
-// one, one beside its backward pass, and the last one. Has observations to act on, as the first
-// part of acting's graph.
+// Makes batches on the GPU and uses what updates find, as parts of the updates' graph: a batch
+// before an update, what it found beside its backward pass, and what it did when it has ended. The
+// batch of the next update may come before that end. Has observations to act on, as the first part
+// of acting's graph.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
 
   virtual void EnqueueBatch(const BatchPointers& to, cudaStream_t stream) = 0;
   virtual void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) = 0;
-  virtual void EnqueueEnd(const StepState* step, cudaStream_t stream) = 0;
+  virtual void EnqueueEnd(const StepState* step, cudaStream_t stream, Follow follow) = 0;
   virtual void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) = 0;
   // Where the planes of those observations are when the graph runs, [count, plane], nullptr for
   // zeros; or nullptr if observations are not stacks of planes.

@@ -53,8 +53,8 @@ HeadTablePointers CudaHeadTables::pointers() {
           .members_done = members_done.data()};
 }
 
-ParameterSet::ParameterSet(const NetworkSpec& spec, std::size_t size)
-    : online(size), first_moment(size), second_moment(size), tables(spec) {}
+ParameterSet::ParameterSet(const NetworkSpec& spec, std::size_t size, std::size_t batch_bytes)
+    : online(size), first_moment(size), second_moment(size), tables(spec), batch(batch_bytes) {}
 
 ParameterBlock ParameterSet::block(std::size_t offset) {
   return {.p = online.data() + offset,
@@ -79,6 +79,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
       hidden_w_(layout_.Find("hidden/w").offset),
       head_w_(layout_.Find("head/w").offset),
       head_b_(layout_.Find("head/b").offset),
+      batch_layout_(spec),
       torso_(spec.network, layout_,
              {.max_batch = spec.batch,
               .tuned_batch = spec.batch,
@@ -91,13 +92,12 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
                      .max_passes = 1,
                      .backward = false,
                      .precision = spec.precision}),
-      sets_{ParameterSet(spec.network, layout_.size()), ParameterSet(spec.network, layout_.size())},
+      sets_{ParameterSet(spec.network, layout_.size(), batch_layout_.size),
+            ParameterSet(spec.network, layout_.size(), batch_layout_.size)},
       target_(layout_.size()),
       target_tables_(spec.network),
       step_(1),
-      batch_layout_(spec),
       host_batch_(batch_layout_.size),
-      batch_(batch_layout_.size),
       gradient_(layout_.size()),
       host_step_(1),
       td_errors_(spec.batch),
@@ -139,7 +139,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   seen_counts_.resize(batch);
   SynchronizeGpu("preparing the GPU");  // the zeros are there for all streams
   for (int i = 0; i < 2; ++i) {
-    update_graphs_[i] = Graph(main_, [&] { EnqueueUpdate(sets_[i], sets_[1 - i], nullptr); });
+    update_graphs_[i] = Graph(main_, [&] { EnqueueUpdate(sets_[i], sets_[1 - i], {}); });
     acting_graphs_[i].resize(batch + 1);
     source_acting_graphs_[i].resize(batch + 1);
   }
@@ -171,7 +171,7 @@ void CudaLearner::Stage(const LearnerBatch& batch) {
   CopyInto(batch.r_t, to + batch_layout_.r_t);
   CopyInto(batch.discount_t, to + batch_layout_.discount_t);
   CopyInto(batch.weights, to + batch_layout_.weights);
-  batch_.Upload(host_batch_.span(), main_);
+  current().batch.Upload(host_batch_.span(), main_);
 }
 
 LearnerOutput CudaLearner::Update(const LearnerBatch& batch) {
@@ -183,10 +183,6 @@ void CudaLearner::BeginUpdate(const LearnerBatch& batch) {
   UPER_CHECK(!begun_, "an update is under way already");
   CheckBatch(batch);
   Stage(batch);
-  LaunchUpdate();
-}
-
-void CudaLearner::LaunchUpdate() {
   update_graphs_[current_].Launch(main_);
   begun_ = true;
 }
@@ -210,9 +206,9 @@ LearnerOutput CudaLearner::FinishUpdate() {
           .uncertainty = host_uncertainty_.span()};
 }
 
-// Where an update reads its batch.
-BatchPointers CudaLearner::BatchOnGpu() {
-  std::byte* batch = batch_.data();
+// Where an update from that set reads its batch.
+BatchPointers CudaLearner::BatchOf(ParameterSet& set) {
+  std::byte* batch = set.batch.data();
   return {.observations = batch,
           .masks = reinterpret_cast<std::uint64_t*>(batch + batch_layout_.masks),
           .a_tm1 = reinterpret_cast<std::int32_t*>(batch + batch_layout_.a_tm1),
@@ -225,31 +221,20 @@ std::unique_ptr<GpuReplay> CudaLearner::MakeReplay(const GpuReplaySpec& spec) {
   return std::make_unique<CudaReplay>(spec, *this);
 }
 
-void CudaLearner::QueueUpdate(BatchSource& source) {
+void CudaLearner::QueueUpdates(BatchSource& source, int count) {
   UPER_CHECK(!begun_, "an update is under way");
-  Graph& graph = source_graphs_[current_];
-  if (!graph) {
-    graph = Graph(main_, [&] {
-      source.EnqueueBatch(BatchOnGpu(), main_);
-      EnqueueUpdate(current(), sets_[1 - current_], &source);
-      source.EnqueueEnd(step_.data(), main_);
-    });
-  }
+  UPER_CHECK(count >= 1 && count <= kMostUpdates, "too many updates at once");
+  Graph& graph = source_graphs_[current_][count];
+  if (!graph) graph = Graph(main_, [&] { EnqueueUpdates(source, count); });
   graph.Launch(main_);
-  ++updates_;
-  current_ = 1 - current_;
+  updates_ += count;
+  current_ = (current_ + count) % 2;
   host_fresh_ = false;
-}
-
-LearnerOutput CudaLearner::UpdateAgain() {
-  UPER_CHECK(!begun_, "an update is under way already");
-  LaunchUpdate();
-  return FinishUpdate();
 }
 
 std::span<const float> CudaLearner::gradient() {
   if (host_gradient_.size() == 0) host_gradient_ = FloatBuffer(layout_.size());
-  LaunchHeadWeights(head_, HeadGradientOf(), gradient_.data() + head_w_, main_);
+  LaunchHeadWeights(head_, HeadGradientOf(sets_[1 - current_]), gradient_.data() + head_w_, main_);
   gradient_.Download(host_gradient_.span(), main_);
   main_.Synchronize();
   return host_gradient_.span();

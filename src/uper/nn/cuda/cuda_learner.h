@@ -25,13 +25,15 @@ struct CudaHeadTables {
   DeviceBuffer<unsigned> members_done;
 };
 
-// Everything that an update changes. There are two: an update reads one and writes the other.
+// Everything that an update changes, and the batch that it learns from. There are two: an update
+// reads one and writes the parameters of the other, while the batch of the next may arrive there.
 struct ParameterSet {
-  ParameterSet(const NetworkSpec& spec, std::size_t size);
+  ParameterSet(const NetworkSpec& spec, std::size_t size, std::size_t batch_bytes);
   ParameterBlock block(std::size_t offset);
 
   DeviceBuffer<float> online, first_moment, second_moment;
   CudaHeadTables tables;  // of online
+  DeviceBuffer<std::byte> batch;
 };
 
 // Where the parts of a batch lie in one block of memory, which is copied to the GPU at once.
@@ -60,7 +62,6 @@ class CudaLearner final : public GpuLearner {
   LearnerOutput Update(const LearnerBatch& batch) override;
   void BeginUpdate(const LearnerBatch& batch) override;
   LearnerOutput FinishUpdate() override;
-  LearnerOutput UpdateAgain() override;
   std::span<const float> gradient() override;
   void ActionValues(std::span<const std::byte> observations, int count,
                     std::span<float> q) override;
@@ -73,9 +74,10 @@ class CudaLearner final : public GpuLearner {
   // For a source of batches on the GPU; there is one for the learner's life. Everything it enqueues
   // is ordered on stream().
   cudaStream_t stream() const { return main_; }
-  // One update from the source's batch. Returns at once; whether it was finite is for the source
-  // to find out.
-  void QueueUpdate(BatchSource& source);
+  // Updates from the source's batches, in one graph. Returns at once; whether they were finite is
+  // for the source to find out.
+  static constexpr int kMostUpdates = GpuReplay::kMostUpdates;
+  void QueueUpdates(BatchSource& source, int count);
   // As ActionValues(), of the source's observations, in two steps: more may be enqueued between
   // them, for which the second does not wait.
   void BeginActing(BatchSource& source, int count);
@@ -87,16 +89,21 @@ class CudaLearner final : public GpuLearner {
 
   void CheckBatch(const LearnerBatch& batch) const;
   void Stage(const LearnerBatch& batch);
-  BatchPointers BatchOnGpu();
+  BatchPointers BatchOf(ParameterSet& set);
   // What the graphs consist of.
   // `from` and `to`: the set that is read and the other one, which is written.
-  // `source`: also uses what the update finds; may be null.
-  void EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSource* source);
+  // `source`: also uses what the update finds, and makes the next one's batch; may be null.
+  struct Sequel {
+    BatchSource* source = nullptr;
+    bool first = true, last = true;  // of the graph's updates
+  };
+  void EnqueueUpdates(BatchSource& source, int count);
+  void EnqueueUpdate(ParameterSet& from, ParameterSet& to, const Sequel& sequel);
   void EnqueueForward(ParameterSet& from, Follow follow);
   void EnqueueTargetActions(ParameterSet& from);
   void EnqueueSelections(ParameterSet& from);
-  void EnqueueHeadNorm();
-  void EnqueueFindings(const SampleCall& samples, BatchSource* source);
+  void EnqueueHeadNorm(ParameterSet& from);
+  void EnqueueFindings(ParameterSet& from, ParameterSet& to, const Sequel& sequel);
   void EnqueueBackward(ParameterSet& from, ParameterSet& to);
   void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream,
                        Follow follow = Follow::kAfter);
@@ -108,7 +115,6 @@ class CudaLearner final : public GpuLearner {
   void AwaitActionValues(int count);
   void EnqueueActionValues(ParameterSet& set, int count);
   void EnqueueTables(const float* parameters, CudaHeadTables& tables);
-  void LaunchUpdate();
 
   ParameterSet& current() { return sets_[current_]; }
   std::size_t observation_bytes() const { return batch_layout_.observation_bytes / spec_.batch; }
@@ -116,11 +122,12 @@ class CudaLearner final : public GpuLearner {
   // Whose values choose the target's actions.
   Slot ChoosingSlot() const { return spec_.loss.double_q ? kNext : kTarget; }
   SampleCall Samples(ParameterSet& from);
-  HeadGradient HeadGradientOf() const;
+  HeadGradient HeadGradientOf(const ParameterSet& from) const;
   HeadMeans MeansOf(const float* hidden, CudaHeadTables& tables, int batch);
+  // A part of the batch of an update from that set.
   template <typename T>
-  const T* Staged(std::size_t offset) const {
-    return reinterpret_cast<const T*>(batch_.data() + offset);
+  static const T* Staged(const ParameterSet& from, std::size_t offset) {
+    return reinterpret_cast<const T*>(from.batch.data() + offset);
   }
 
   const LearnerSpec spec_;
@@ -128,6 +135,7 @@ class CudaLearner final : public GpuLearner {
   const HeadShape head_;
   const OptimizerRules rules_;
   const std::size_t hidden_w_, head_w_, head_b_;  // offsets
+  const BatchLayout batch_layout_;
   // Beside the main stream: weights of convolutions, what samples tell; the head's norm, the hidden
   // layer's step, the head's.
   Stream main_, side_, findings_;
@@ -149,9 +157,7 @@ class CudaLearner final : public GpuLearner {
   bool host_fresh_ = false;
 
   // Of the update under way.
-  const BatchLayout batch_layout_;
   PinnedBuffer<std::byte> host_batch_;
-  DeviceBuffer<std::byte> batch_;
   DeviceBuffer<float> observations_;  // [s_tm1 and s_t, batch, observation], if they are read
   std::vector<Torso::Activations> activations_;  // [slot]
   mutable DeviceBuffer<float> gradient_;
@@ -170,7 +176,8 @@ class CudaLearner final : public GpuLearner {
   PinnedBuffer<double> host_td_errors_;
   PinnedBuffer<Uncertainty> host_uncertainty_;
   std::array<Graph, 2> update_graphs_;  // [current_]
-  std::array<Graph, 2> source_graphs_;  // [current_]; made when first needed
+  // [current_][count]; made when first needed.
+  std::array<std::array<Graph, kMostUpdates + 1>, 2> source_graphs_;
   bool begun_ = false;
   mutable FloatBuffer host_gradient_;
 

@@ -147,11 +147,20 @@ void CudaReplay::LaunchStaged() {
   staged_.reset();
 }
 
-void CudaReplay::QueueUpdate(const GpuUpdate& update) {
-  UPER_CHECK(queued_ - reported_ < kMaxQueued, "reports of updates must be fetched");
+void CudaReplay::QueueUpdates(std::span<const GpuUpdate> updates) {
+  UPER_CHECK(queued_ - reported_ + updates.size() <= kMaxQueued,
+             "reports of updates must be fetched");
   UPER_CHECK(size() > 0, "nothing to draw from");
   LaunchStaged();
-  const std::size_t entry = queued_ % kMaxQueued;
+  for (std::size_t i = 0; i < updates.size(); ++i) {
+    PutInputs(updates[i], (queued_ + i) % kMaxQueued);
+  }
+  learner_.QueueUpdates(*this, static_cast<int>(updates.size()));
+  queued_ += updates.size();
+}
+
+// For the draw of an update.
+void CudaReplay::PutInputs(const GpuUpdate& update, std::size_t entry) {
   inputs_[entry] = {.first_slot = SlotOf(first_id_),
                     .size = size(),
                     .importance_exponent = update.importance_exponent};
@@ -167,8 +176,6 @@ void CudaReplay::QueueUpdate(const GpuUpdate& update) {
     std::copy(update.weights.begin(), update.weights.end(), &given_weights_[entry * batch_]);
   }
   first_ids_[entry] = first_id_;
-  learner_.QueueUpdate(*this);
-  ++queued_;
 }
 
 void CudaReplay::EnqueueBatch(const BatchPointers& to, cudaStream_t stream) {
@@ -207,8 +214,8 @@ void CudaReplay::EnqueueFindings(const SampleFindings& findings, cudaStream_t st
                    stream);
 }
 
-void CudaReplay::EnqueueEnd(const StepState* step, cudaStream_t stream) {
-  LaunchReport(memory_, static_cast<int>(kMaxQueued), step, report_headers_.data(), stream);
+void CudaReplay::EnqueueEnd(const StepState* step, cudaStream_t stream, uper::Follow follow) {
+  LaunchReport(memory_, static_cast<int>(kMaxQueued), step, report_headers_.data(), stream, follow);
 }
 
 std::optional<GpuUpdateReport> CudaReplay::NextReport(bool wait) {

@@ -22,7 +22,7 @@ class CudaReplay final : public GpuReplay, private BatchSource {
 
   const GpuReplaySpec& spec() const override { return spec_; }
   void Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) override;
-  void QueueUpdate(const GpuUpdate& update) override;
+  void QueueUpdates(std::span<const GpuUpdate> updates) override;
   std::optional<GpuUpdateReport> NextReport(bool wait) override;
   void BeginActing(std::span<const std::uint32_t> slots, int count) override;
   void FinishActing(int count, std::span<float> q) override { learner_.FinishActing(count, q); }
@@ -38,9 +38,10 @@ class CudaReplay final : public GpuReplay, private BatchSource {
 
   void EnqueueBatch(const BatchPointers& to, cudaStream_t stream) override;
   void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) override;
-  void EnqueueEnd(const StepState* step, cudaStream_t stream) override;
+  void EnqueueEnd(const StepState* step, cudaStream_t stream, uper::Follow follow) override;
   void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) override;
   const std::byte* const* ActingPlanes() const override { return acting_frames_.data(); }
+  void PutInputs(const GpuUpdate& update, std::size_t entry);
   Block& NextBlock();
   void Stage(const ReplayGrowth& growth, Block* block);
   void LaunchStaged();

@@ -389,6 +389,59 @@ TEST_F(CudaReplayTest, QueuedUpdatesAreThoseThatAreWaitedFor) {
   EXPECT_EQ(queued.gpu.updates(), 150);
 }
 
+// Several updates in one graph are the same updates, though a batch is drawn before the update that
+// precedes it has ended.
+TEST_F(CudaReplayTest, UpdatesAtOnceAreThoseOneByOne) {
+  const GpuReplaySpec spec = SpecOf(300, 3);
+  Pair single(spec, 3), several(spec, 3);
+  RandomStream a(12, "uniforms"), b(12, "uniforms");
+  for (const int count : {1, 2, 3, GpuReplay::kMostUpdates, 4, 1, 5}) {
+    for (Pair* pair : {&single, &several}) {
+      pair->Add(40);  // later ones come over the seam
+      pair->Follow();
+    }
+    std::vector<std::vector<double>> uniforms;
+    std::vector<GpuUpdate> updates;
+    for (int i = 0; i < count; ++i) uniforms.push_back(Uniforms(b));
+    for (int i = 0; i < count; ++i) {
+      updates.push_back({.importance_exponent = 0.1 * i, .uniforms = uniforms[i]});
+    }
+    several.memory->QueueUpdates(updates);
+    for (int i = 0; i < count; ++i) {
+      single.memory->QueueUpdate({.importance_exponent = 0.1 * i, .uniforms = Uniforms(a)});
+      const GpuUpdateReport expected = *single.memory->NextReport(/*wait=*/true);
+      const GpuUpdateReport report = *several.memory->NextReport(/*wait=*/true);
+      ASSERT_EQ(report.loss, expected.loss) << i << " of " << count;
+      EXPECT_EQ(report.gradient_norm, expected.gradient_norm);
+      EXPECT_TRUE(std::ranges::equal(report.ids, expected.ids));
+      EXPECT_TRUE(std::ranges::equal(report.weights, expected.weights));
+      EXPECT_TRUE(std::ranges::equal(report.td_error, expected.td_error));
+    }
+  }
+  EXPECT_TRUE(std::ranges::equal(single.gpu.State().online, several.gpu.State().online));
+  EXPECT_EQ(several.gpu.updates(), single.gpu.updates());
+  std::vector<float> priorities(several.buffer.size()), expected(single.buffer.size());
+  double largest = 0, expected_largest = 0;
+  several.memory->GetPriorities(priorities, largest);
+  single.memory->GetPriorities(expected, expected_largest);
+  EXPECT_EQ(priorities, expected);
+  EXPECT_EQ(largest, expected_largest);
+}
+
+// Each update reports its own draw.
+TEST_F(CudaReplayTest, OnlyDrawsWithoutMassAreReportedSo) {
+  const GpuReplaySpec spec = SpecOf(1, 0);
+  Pair pair(spec, 1);
+  pair.Add(1);
+  pair.Follow();
+  pair.memory->SetPriorities(std::vector<float>(1, 0.0F), 1);
+  const std::vector<double> uniforms(kBatch, 0.5);
+  const std::vector<GpuUpdate> updates(2, {.importance_exponent = 1, .uniforms = uniforms});
+  pair.memory->QueueUpdates(updates);
+  EXPECT_TRUE(pair.memory->NextReport(/*wait=*/true)->massless);
+  EXPECT_FALSE(pair.memory->NextReport(/*wait=*/true)->massless);
+}
+
 TEST_F(CudaReplayTest, ActsOnStoredFrames) {
   const GpuReplaySpec spec = SpecOf(50, 4);
   Pair pair(spec, 4);

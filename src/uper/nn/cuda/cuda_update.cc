@@ -13,12 +13,22 @@ Torso::Pass CudaLearner::PassOf(Slot slot, ParameterSet& set) {
   const std::size_t s_t = observations_.size() / 2;
   return {.parameters = slot == kTarget ? target_.data() : set.online.data(),
           .observations = observations_.data() + (slot == kOnline ? 0 : s_t),
-          .pixels = batch_.data() + (slot == kOnline ? 0 : batch_layout_.observation_bytes),
+          .pixels = set.batch.data() + (slot == kOnline ? 0 : batch_layout_.observation_bytes),
           .activations = &activations_[slot]};
 }
 
-void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSource* source) {
-  EnqueueForward(from, source != nullptr ? Follow::kOverlap : Follow::kAfter);
+void CudaLearner::EnqueueUpdates(BatchSource& source, int count) {
+  source.EnqueueBatch(BatchOf(current()), main_);
+  for (int i = 0; i < count; ++i) {
+    const int from = (current_ + i) % 2;
+    EnqueueUpdate(sets_[from], sets_[1 - from],
+                  {.source = &source, .first = i == 0, .last = i + 1 == count});
+  }
+}
+
+void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, const Sequel& sequel) {
+  // The first convolution may prepare its weights while its batch is made.
+  EnqueueForward(from, sequel.source != nullptr && sequel.first ? Follow::kOverlap : Follow::kAfter);
   ahead_fork_.Order(main_, ahead_);
   LaunchBeginStep(rules_, step_.data(), ahead_);
   CheckCuda(cudaEventRecord(begin_done_, ahead_), "cudaEventRecord");
@@ -28,23 +38,28 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, BatchSourc
   ahead_fork_.Order(main_, ahead_);
   EnqueueHeadStep(StepKind::kAhead, from, to, ahead_);
   fork_.Order(main_, norm_);
-  EnqueueHeadNorm();
+  EnqueueHeadNorm(from);
   findings_fork_.Order(main_, findings_);
-  EnqueueFindings(samples, source);
+  EnqueueFindings(from, to, sequel);
   EnqueueBackward(from, to);
   EnqueueNormAndOptimizer(from, to);
+  if (sequel.source == nullptr) return;
+  if (sequel.last) return sequel.source->EnqueueEnd(step_.data(), main_, Follow::kOverlap);
+  // The next update need not wait for it; what it does on that stream does.
+  ahead_fork_.Order(main_, ahead_);
+  sequel.source->EnqueueEnd(step_.data(), ahead_, Follow::kAfter);
 }
 
 // `follow`: how the first kernel follows the one before, if that makes the batch.
 void CudaLearner::EnqueueForward(ParameterSet& from, Follow follow) {
   if (!torso_.reads_pixels()) {
-    LaunchConvertObservations(spec_.network.input, batch_.data(), 2 * spec_.batch,
+    LaunchConvertObservations(spec_.network.input, from.batch.data(), 2 * spec_.batch,
                               observations_.data(), main_);
     follow = Follow::kAfter;
   } else if (!torso_.backward_reads_pixels()) {  // which needs s_tm1
     ahead_fork_.Order(main_, ahead_);
-    LaunchConvertObservations(spec_.network.input, batch_.data(), spec_.batch, observations_.data(),
-                              ahead_);
+    LaunchConvertObservations(spec_.network.input, from.batch.data(), spec_.batch,
+                              observations_.data(), ahead_);
   }
   std::vector<Torso::Pass> passes;
   for (int slot = 0; slot < static_cast<int>(activations_.size()); ++slot) {
@@ -105,7 +120,7 @@ void CudaLearner::EnqueueSelections(ParameterSet& from) {
   EnqueueTargetActions(from);
   const std::array selections{HeadSelection{.w = from.online.data() + head_w_,
                                             .hidden = activations_[kOnline].hidden(),
-                                            .actions = Staged<int>(batch_layout_.a_tm1),
+                                            .actions = Staged<int>(from, batch_layout_.a_tm1),
                                             .sample_stride = 1,
                                             .actions_ready = true,
                                             .w_read_again = true,
@@ -127,29 +142,29 @@ SampleCall CudaLearner::Samples(ParameterSet& from) {
           .target_parts = target_parts_.data(),
           .online_bias = from.online.data() + head_b_,
           .target_bias = target_.data() + head_b_,
-          .actions = Staged<int>(batch_layout_.a_tm1),
+          .actions = Staged<int>(from, batch_layout_.a_tm1),
           .target_actions = target_actions_.data(),
-          .r_t = Staged<float>(batch_layout_.r_t),
-          .discount_t = Staged<float>(batch_layout_.discount_t),
-          .weights = Staged<float>(batch_layout_.weights),
-          .masks = Staged<std::uint64_t>(batch_layout_.masks),
+          .r_t = Staged<float>(from, batch_layout_.r_t),
+          .discount_t = Staged<float>(from, batch_layout_.discount_t),
+          .weights = Staged<float>(from, batch_layout_.weights),
+          .masks = Staged<std::uint64_t>(from, batch_layout_.masks),
           .online = online_outputs_.data(),
           .target = target_outputs_.data(),
           .d_out = d_outputs_.data(),
           .members = members_.data()};
 }
 
-HeadGradient CudaLearner::HeadGradientOf() const {
+HeadGradient CudaLearner::HeadGradientOf(const ParameterSet& from) const {
   return {.batch = spec_.batch,
-          .actions = Staged<int>(batch_layout_.a_tm1),
-          .masks = Staged<std::uint64_t>(batch_layout_.masks),
+          .actions = Staged<int>(from, batch_layout_.a_tm1),
+          .masks = Staged<std::uint64_t>(from, batch_layout_.masks),
           .hidden = activations_[kOnline].hidden(),
           .d_out = d_outputs_.data()};
 }
 
 // The head's part of the norm, beside the backward pass.
-void CudaLearner::EnqueueHeadNorm() {
-  const HeadGradient gradient = HeadGradientOf();
+void CudaLearner::EnqueueHeadNorm(ParameterSet& from) {
+  const HeadGradient gradient = HeadGradientOf(from);
   double* squares = squares_.data() + torso_.SquareCount();  // behind those of the torso
   LaunchHeadSquares(head_, gradient, squares, norm_);
   LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, squares + HeadSquareCount(head_),
@@ -157,26 +172,28 @@ void CudaLearner::EnqueueHeadNorm() {
   CheckCuda(cudaEventRecord(squares_done_, norm_), "cudaEventRecord");
 }
 
-// What the update finds out about its samples, and what the source makes of it. For the host it
-// goes straight to its memory: copies would come after everything else.
-void CudaLearner::EnqueueFindings(const SampleCall& samples, BatchSource* source) {
+// What the update finds out about its samples, what the source makes of it, and the batch that it
+// draws next. For the host it goes straight to its memory: copies would come after everything else.
+void CudaLearner::EnqueueFindings(ParameterSet& from, ParameterSet& to, const Sequel& sequel) {
+  BatchSource* source = sequel.source;
   const bool for_host = source == nullptr;
-  LaunchStatistics({.samples = samples,
+  LaunchStatistics({.samples = Samples(from),
                     .quantiles = quantiles_.data(),
                     .td_error = for_host ? host_td_errors_.data() : td_errors_.data(),
                     .uncertainty = for_host ? host_uncertainty_.data() : uncertainty_.data()},
                    findings_);
   if (source != nullptr) {
-    source->EnqueueFindings({.weights = Staged<float>(batch_layout_.weights),
+    source->EnqueueFindings({.weights = Staged<float>(from, batch_layout_.weights),
                              .td_error = td_errors_.data(),
                              .uncertainty = uncertainty_.data()},
                             findings_);
+    if (!sequel.last) source->EnqueueBatch(BatchOf(to), findings_);
   }
   CheckCuda(cudaEventRecord(findings_done_, findings_), "cudaEventRecord");
 }
 
 void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
-  const HeadGradient gradient = HeadGradientOf();
+  const HeadGradient gradient = HeadGradientOf(from);
   LaunchBackwardHidden(head_, gradient, from.online.data() + head_w_, hidden_parts_.data(), main_,
                        Follow::kOverlap);
   LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_,
@@ -210,7 +227,7 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
 
 void CudaLearner::EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to,
                                   cudaStream_t stream, Follow follow) {
-  LaunchHeadOptimizer(rules_, kind, head_, HeadGradientOf(),
+  LaunchHeadOptimizer(rules_, kind, head_, HeadGradientOf(from),
                       {from.block(head_w_), to.block(head_w_)}, step_.data(), to.tables.pointers(),
                       stream, follow);
 }

@@ -221,7 +221,7 @@ struct DrawState {
   bool given;
 
   __device__ explicit DrawState(const ReplayDraw& draw)
-      : entry(draw.memory.numbers->updates % draw.ring),
+      : entry(draw.memory.numbers->draws % draw.ring),
         inputs(draw.inputs[entry]),
         total(Root<SumReduction>(draw.memory.sums, draw.memory.shape)),
         given(draw.uniforms == nullptr) {}
@@ -340,7 +340,7 @@ __global__ void __launch_bounds__(kThreads)
     PrioritiesKernel(const __grid_constant__ ReplayPriorities call) {
   extern __shared__ float stored[];
   const ReplayMemory& memory = call.memory;
-  const std::size_t entry = memory.numbers->updates % call.ring;
+  const std::size_t entry = memory.numbers->draws % call.ring;
   const ReplayReports& reports = call.reports;
   for (int j = static_cast<int>(threadIdx.x); j < call.batch; j += kThreads) {
     const Uncertainty uncertainty = call.uncertainty[j];
@@ -362,17 +362,20 @@ __global__ void __launch_bounds__(kThreads)
   if (memory.rule != PriorityRule::kUniform) {
     SetPriorities(memory, call.slots, stored, call.batch);
   }
+  if (threadIdx.x == 0) {
+    reports.headers[entry].massless = memory.numbers->massless;
+    ++memory.numbers->draws;
+  }
   __threadfence_system();
 }
 
 __global__ void ReportKernel(ReplayNumbers* numbers, int ring, const StepState* step,
                              ReplayReportHeader* headers) {
   AwaitPredecessor();
-  const unsigned long long update = numbers->updates;
+  const unsigned long long update = numbers->reports;
   ReplayReportHeader& header = headers[update % ring];
   header.step = *step;
-  header.massless = numbers->massless;
-  numbers->updates = update + 1;
+  numbers->reports = update + 1;
   __threadfence_system();
   *const_cast<volatile unsigned long long*>(&header.sequence) = update + 1;
 }
@@ -435,9 +438,9 @@ void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream) {
 }
 
 void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
-                  ReplayReportHeader* headers, cudaStream_t stream) {
+                  ReplayReportHeader* headers, cudaStream_t stream, Follow follow) {
   LaunchKernel("reporting an update", ReportKernel,
-               {.grid = 1, .block = 1, .stream = stream, .follow = Follow::kOverlap},
+               {.grid = 1, .block = 1, .stream = stream, .follow = follow},
                memory.numbers, ring, step, headers);
 }
 

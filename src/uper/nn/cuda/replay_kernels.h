@@ -15,8 +15,11 @@ namespace uper {
 struct ReplayNumbers {
   double largest_priority = 1;
   unsigned long long positive_count = 0;  // items of positive priority
-  unsigned long long updates = 0;         // since construction: which inputs and report are due
-  int massless = 0;                       // of the last draw
+  // Since construction: which inputs are due, and which report. The next draw may come before the
+  // report on the last one.
+  unsigned long long draws = 0;
+  unsigned long long reports = 0;
+  int massless = 0;  // of the last draw
 };
 
 // Where everything of a replay memory lies; see GpuReplaySpec for what the numbers mean.
@@ -66,7 +69,7 @@ struct ReplayGrowth {
 };
 void LaunchGrow(const ReplayMemory& memory, const ReplayGrowth& growth, cudaStream_t stream);
 
-// One update's inputs, in pinned memory: the ring is indexed by ReplayNumbers::updates.
+// One update's inputs, in pinned memory: the ring is indexed by ReplayNumbers::draws.
 struct ReplayInputs {
   std::uint64_t first_slot = 0;
   std::uint64_t size = 0;
@@ -117,12 +120,11 @@ struct ReplayPriorities {
   const Uncertainty* uncertainty = nullptr;
   ReplayReports reports;
 };
-// Priorities, tree, and the report but for its header.
+// Priorities, tree, and the report but for the end of its header; the next draw is due afterwards.
 void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream);
-// The header, last of all, right behind a kernel of the stream; the next update's inputs are due
-// afterwards.
+// The rest of the header, last of all.
 void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
-                  ReplayReportHeader* headers, cudaStream_t stream);
+                  ReplayReportHeader* headers, cudaStream_t stream, Follow follow);
 
 // observations [count, stack_depth, frame] from frames that lie in the GPU's or in pinned memory
 // (null: zeros); the addresses are in pinned memory.

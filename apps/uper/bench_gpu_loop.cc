@@ -1,0 +1,108 @@
+#include "apps/uper/bench_gpu_loop.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "uper/train/gpu_memory.h"
+
+namespace uper {
+namespace {
+
+constexpr int kTransitions = 4096;  // and at least as many frames
+
+std::optional<GpuReplaySpec> SpecOf(RunConfig config, const EnvironmentSpec& observations) {
+  config.replay.capacity_transitions = kTransitions;
+  return GpuReplaySpecFrom(config, observations);
+}
+
+}  // namespace
+
+bool GpuLoop::Suits(const RunConfig& config, const EnvironmentSpec& observations) {
+  return observations.stack > 1 && SpecOf(config, observations);
+}
+
+GpuLoop::GpuLoop(const RunConfig& config, const EnvironmentSpec& observations, GpuLearner& learner,
+                 std::span<const std::byte> pixels)
+    : learner_(learner.spec()),
+      pixels_(pixels.begin(), pixels.begin() + observations.observation_bytes()),
+      replay_(learner.MakeReplay(*SpecOf(config, observations))),
+      stream_(1, "bench loop"),
+      uniforms_(learner_.batch),
+      ids_(learner_.batch),
+      weights_(learner_.batch, 0.5F) {
+  next_frame_ = kTransitions;
+  Follow();
+  next_id_ = kTransitions;
+  Follow();
+}
+
+std::uint32_t GpuLoop::SlotOf(std::uint64_t frame) const {
+  return static_cast<std::uint32_t>(frame % replay_->spec().frame_capacity);
+}
+
+void GpuLoop::Follow() {
+  const GpuReplaySpec& spec = replay_->spec();
+  const GpuRecordSource frames{
+      .first_id = next_frame_ > spec.frame_capacity ? next_frame_ - spec.frame_capacity : 0,
+      .next_id = next_frame_,
+      .read = [this](std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) {
+        for (std::uint64_t i = 0; i < end - begin; ++i) {
+          std::copy(pixels_.begin(), pixels_.end(), out.begin() + i * pixels_.size());
+        }
+      }};
+  const GpuRecordSource transitions{
+      .next_id = next_id_,
+      .read = [this](std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) {
+        for (std::uint64_t i = 0; i < end - begin; ++i) {
+          PutTransition(out.data() + i * replay_->spec().record_bytes);
+        }
+      }};
+  replay_->Follow(transitions, frames);
+}
+
+// A random one: both observations and what happened between them.
+void GpuLoop::PutTransition(std::byte* record) {
+  for (int i = 0; i < 2 * depth(); ++i) {
+    const std::uint32_t slot = SlotOf(stream_.UniformInt(kTransitions));
+    std::memcpy(record + i * sizeof(slot), &slot, sizeof(slot));
+  }
+  const GpuRecordTail tail{
+      .a_tm1 = static_cast<std::int32_t>(stream_.UniformInt(learner_.network.actions)),
+      .r_t = static_cast<float>(stream_.Uniform()),
+      .discount_t = 0.99F,
+      .mask = stream_.UniformInt(std::uint64_t{1} << learner_.network.members)};
+  std::memcpy(record + 2 * depth() * sizeof(std::uint32_t), &tail, sizeof(tail));
+}
+
+void GpuLoop::Act(int count) {
+  next_frame_ += count;
+  Follow();
+  slots_.clear();
+  for (int environment = 0; environment < count; ++environment) {
+    for (int back = depth() - 1; back >= 0; --back) {
+      slots_.push_back(SlotOf(next_frame_ - (std::uint64_t{1} * back * count + environment + 1)));
+    }
+  }
+  q_.resize(std::size_t{1} * count * learner_.network.actions);
+  replay_->BeginActing(slots_, count);
+  replay_->FinishActing(count, q_);
+}
+
+void GpuLoop::Update(int count) {
+  std::vector<GpuUpdate> updates;
+  for (double& uniform : uniforms_) uniform = stream_.Uniform();
+  for (std::uint64_t& id : ids_) id = stream_.UniformInt(kTransitions);
+  const bool draws = replay_->spec().draws;
+  for (int i = 0; i < count; ++i) {
+    updates.push_back(draws ? GpuUpdate{.importance_exponent = 0.5, .uniforms = uniforms_}
+                            : GpuUpdate{.ids = ids_, .weights = weights_});
+  }
+  while (replay_->NextReport(/*wait=*/queued_ + count > reported_ + GpuReplay::kMaxQueued)) {
+    ++reported_;
+  }
+  replay_->QueueUpdates(updates);
+  queued_ += count;
+}
+
+}  // namespace uper

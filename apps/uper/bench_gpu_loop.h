@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "uper/base/random.h"
+#include "uper/envs/environment.h"
+#include "uper/nn/gpu.h"
+#include "uper/train/config.h"
+
+namespace uper {
+
+// Decisions and updates as training makes them on the GPU: frames and transitions are in its
+// memory, and for a decision one new frame an environment comes from the host.
+class GpuLoop {
+ public:
+  // The learner's one replay memory belongs to it from now on; `pixels` are shown in all frames.
+  // REQUIRES: Suits().
+  GpuLoop(const RunConfig& config, const EnvironmentSpec& observations, GpuLearner& learner,
+          std::span<const std::byte> pixels);
+
+  // Observations are stacks of frames, and the memory can be the GPU's.
+  static bool Suits(const RunConfig& config, const EnvironmentSpec& observations);
+  // One decision for each of `count` environments.
+  void Act(int count);
+  // Queues updates from random transitions; waits only for what was queued long before.
+  void Update(int count);
+
+ private:
+  int depth() const { return replay_->spec().stack_depth; }
+  std::uint32_t SlotOf(std::uint64_t frame) const;
+  void PutTransition(std::byte* record);
+  void Follow();
+
+  const LearnerSpec learner_;
+  const std::vector<std::byte> pixels_;  // of one frame
+  std::unique_ptr<GpuReplay> replay_;
+  RandomStream stream_;
+  std::uint64_t next_frame_ = 0;
+  std::uint64_t next_id_ = 0;  // of the transitions
+  std::uint64_t queued_ = 0, reported_ = 0;
+  std::vector<std::uint32_t> slots_;
+  std::vector<float> q_;
+  std::vector<double> uniforms_;
+  std::vector<std::uint64_t> ids_;
+  std::vector<float> weights_;
+};
+
+}  // namespace uper
