@@ -54,6 +54,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(shares_.size()); }
+  // No ParallelTasks() is under way: for callers that a task may have called.
+  bool idle() const { return !busy_.load(std::memory_order_acquire); }
 
   // Calls task(index) or task(index, thread) for all 0 <= index < count, with 0 <= thread <
   // threads() telling apart what runs at the same time (for scratch memory), and returns when all

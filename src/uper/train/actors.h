@@ -56,6 +56,7 @@ class Actors {
   std::size_t size() const { return actors_.size(); }
   Actor& operator[](std::size_t i) { return actors_[i]; }
   const EnvironmentSpec& spec() const { return actors_[0].environment->spec(); }
+  ThreadPool& threads() { return pool_; }  // idle between rounds
 
   // One round. What was played is in was_reset, step and observation; the rest of an actor is left
   // to the caller.

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "uper/base/thread_pool.h"
 #include "uper/replay/n_step_accumulator.h"
 #include "uper/replay/replay_batch.h"
 #include "uper/replay/replay_buffer.h"
@@ -34,6 +35,12 @@ class Experience {
   virtual void Start(std::size_t environment, std::span<const std::byte> observation) = 0;
   virtual void Step(std::size_t environment, const ExperienceStep& step,
                     std::span<const std::byte> observation) = 0;
+  // With threads the copying of observations may be left to Settle(), to be done together: until
+  // then they must stay as they are, and nothing else may be called. The threads may also be used
+  // when Frames() are read and they are idle.
+  virtual void UseThreads(ThreadPool&) {}
+  virtual void Settle() {}
+
   // What the agent sees now, [environment, observation].
   virtual std::span<const std::byte> current() const = 0;
 

@@ -63,6 +63,7 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
       writer_(CheckpointStore(folder.checkpoints()),
               {.content = [this] { return Content(); },
                .streams = [this] { return parts_.experience->Streams(); }}) {
+  if (config.environments > 1) parts_.experience->UseThreads(actors_.threads());
   const LearningParts learning{.config = config_,
                                .learner = *parts_.learner,
                                .experience = *parts_.experience,
@@ -179,6 +180,7 @@ void Trainer::StoreRound() {
       StoreStep(i);
     }
   }
+  parts_.experience->Settle();
 }
 
 void Trainer::StoreStep(std::size_t index) {

@@ -123,6 +123,11 @@ void Launch(const ProductCall& call, cudaStream_t stream) {
 
 }  // namespace
 
+int FewRowsSplits(int length) {
+  const int splits = (length + kAhead * kChunk - 1) / (kAhead * kChunk);
+  return splits <= kPortableCluster ? splits : 0;
+}
+
 bool SuitsFewRows(const ProductCall& call) {
   const Product& p = call.products[0];
   const auto at_strides = [](const Offsets& offsets) { return offsets.table == nullptr; };

@@ -12,6 +12,8 @@ namespace uper {
 // splits than a cluster has blocks.
 inline constexpr int kFewRows = 16;
 bool SuitsFewRows(const ProductCall& call);
+// The splits that suit it best, or 0 where a cluster has too few blocks for them.
+int FewRowsSplits(int length);
 void LaunchFewRows(const ProductCall& call, cudaStream_t stream);
 
 }  // namespace uper

@@ -6,8 +6,9 @@
 namespace uper {
 namespace {
 
-// The model: 132 multiprocessors that hold two blocks each; cycles.
-constexpr int kMultiprocessors = 132;
+// The model: groups of multiprocessors that hold two blocks each (an H200's, as found out from the
+// clusters that it has room for); cycles.
+constexpr int kGroups[] = {18, 18, 18, 18, 18, 16, 16, 10};
 constexpr int kResident = 2;
 constexpr double kBlockCycles = 3000;   // start, first data and results of a block
 constexpr double kSplitCycles = 800;    // to add up a split's warps
@@ -51,17 +52,16 @@ int ChunksOf(const ProductCall& call) {
   return Pieces(length, ProductChunk(call.a_along));
 }
 
-// Clusters leave gaps: the blocks of one lie on neighbouring multiprocessors.
-double PlacesOf(int blocks, int cluster) {
-  if (cluster <= 2) return blocks;
-  if (cluster <= kPortableCluster) return 1.17 * blocks;
-  return blocks <= kMultiprocessors ? blocks : 2.0 * blocks;
+// The blocks of a cluster lie on different multiprocessors of one group: how many clusters find room
+// at a time if every multiprocessor takes one block.
+int ClustersAtOnce(int cluster) {
+  int clusters = 0;
+  for (const int group : kGroups) clusters += group / cluster;
+  return std::max(clusters, 1);
 }
 
 double CyclesOf(const ProductCall& call, ProductTile tile, int splits, int cluster) {
-  const int blocks = TilesOf(call, tile) * cluster;
-  const int per_multiprocessor =
-      Pieces(static_cast<int>(PlacesOf(blocks, cluster)), kMultiprocessors);
+  const int per_multiprocessor = Pieces(TilesOf(call, tile), ClustersAtOnce(cluster));
   const int block_splits = splits / cluster;
   const Rates rates = RatesOf(call.precision);
   const double step = rates.term * TileRows(tile) * TileColumns(tile) +

@@ -296,6 +296,9 @@ void Torso::ForwardProducts(std::size_t index, std::span<const Pass> passes, int
   call.count = options_.max_passes;
   std::fill_n(call.products + 1, call.count - 1, call.products[0]);
   Plan(call);
+  if (options_.tuned_batch <= kFewRows && !layer.convolution) {
+    if (const int splits = FewRowsSplits(layer.taps())) call.splits = splits;
+  }
   call.count = static_cast<int>(passes.size());
   call.products[0].rows = count * layer.positions();
   for (std::size_t pass = 0; pass < passes.size(); ++pass) {
