@@ -74,10 +74,11 @@ class CudaLearner final : public GpuLearner {
   // For a source of batches on the GPU; there is one for the learner's life. Everything it enqueues
   // is ordered on stream().
   cudaStream_t stream() const { return main_; }
-  // Updates from the source's batches, in one graph. Returns at once; whether they were finite is
-  // for the source to find out.
+  // Updates from the source's batches, in one graph; the first one is at next_batch() by then.
+  // Returns at once; whether they were finite is for the source to find out.
   static constexpr int kMostUpdates = GpuReplay::kMostUpdates;
   void QueueUpdates(BatchSource& source, int count);
+  BatchPointers next_batch() { return BatchOf(current()); }
   // As ActionValues(), of the source's observations, in two steps: more may be enqueued between
   // them, for which the second does not wait.
   void BeginActing(BatchSource& source, int count);

@@ -142,9 +142,23 @@ void CudaReplay::Stage(const ReplayGrowth& growth, Block* block) {
 
 void CudaReplay::LaunchStaged() {
   if (!staged_) return;
-  LaunchGrow(memory_, *staged_, learner_.stream());
+  BesideActing([this](cudaStream_t stream) { LaunchGrow(memory_, *staged_, stream); });
+  // Acting may read it, too.
   if (staged_block_ != nullptr) staged_block_->taken->Record(learner_.stream());
   staged_.reset();
+}
+
+template <typename Enqueue>
+void CudaReplay::BesideActing(const Enqueue& enqueue) {
+  RecordUpdated();
+  CheckCuda(cudaStreamWaitEvent(side_, updated_), "cudaStreamWaitEvent");
+  enqueue(static_cast<cudaStream_t>(side_));
+  side_done_.Order(side_, learner_.stream());
+}
+
+void CudaReplay::RecordUpdated() {
+  if (!updated_is_recorded_) updated_.Record(learner_.stream());
+  updated_is_recorded_ = true;
 }
 
 void CudaReplay::QueueUpdates(std::span<const GpuUpdate> updates) {
@@ -155,7 +169,11 @@ void CudaReplay::QueueUpdates(std::span<const GpuUpdate> updates) {
   for (std::size_t i = 0; i < updates.size(); ++i) {
     PutInputs(updates[i], (queued_ + i) % kMaxQueued);
   }
+  BesideActing([this](cudaStream_t stream) {
+    LaunchBatch(DrawTo(learner_.next_batch()), /*urgent=*/true, stream);
+  });
   learner_.QueueUpdates(*this, static_cast<int>(updates.size()));
+  updated_is_recorded_ = false;
   queued_ += updates.size();
 }
 
@@ -178,19 +196,22 @@ void CudaReplay::PutInputs(const GpuUpdate& update, std::size_t entry) {
   first_ids_[entry] = first_id_;
 }
 
+ReplayDraw CudaReplay::DrawTo(const BatchPointers& to) {
+  return {.memory = memory_,
+          .batch = static_cast<int>(batch_),
+          .ring = static_cast<int>(kMaxQueued),
+          .inputs = inputs_.data(),
+          .uniforms = uniforms_.data(),
+          .given_slots = given_slots_.data(),
+          .given_weights = given_weights_.data(),
+          .noisy = noisy_.data(),
+          .slots = slots_.data(),
+          .probabilities = probabilities_.data(),
+          .out = to};
+}
+
 void CudaReplay::EnqueueBatch(const BatchPointers& to, cudaStream_t stream) {
-  const ReplayDraw draw{.memory = memory_,
-                        .batch = static_cast<int>(batch_),
-                        .ring = static_cast<int>(kMaxQueued),
-                        .inputs = inputs_.data(),
-                        .uniforms = uniforms_.data(),
-                        .given_slots = given_slots_.data(),
-                        .given_weights = given_weights_.data(),
-                        .noisy = noisy_.data(),
-                        .slots = slots_.data(),
-                        .probabilities = probabilities_.data(),
-                        .out = to};
-  LaunchBatch(draw, stream);
+  LaunchBatch(DrawTo(to), /*urgent=*/false, stream);
 }
 
 void CudaReplay::EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) {
@@ -257,6 +278,7 @@ void CudaReplay::BeginActing(std::span<const std::uint32_t> slots, int count) {
              "the stacks must fit the count");
   std::transform(slots.begin(), slots.end(), acting_frames_.data(),
                  [this](std::uint32_t slot) { return FrameAt(slot); });
+  RecordUpdated();
   learner_.BeginActing(*this, count);
   LaunchStaged();
 }

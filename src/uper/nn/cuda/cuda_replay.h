@@ -12,7 +12,8 @@
 
 namespace uper {
 
-// GpuReplay in CUDA, on the learner's stream. What the host hands over lies in pinned memory, which
+// GpuReplay in CUDA, on the learner's stream and on one beside it: while the learner acts, what is
+// new is stored and the next batch drawn. What the host hands over lies in pinned memory, which
 // kernels read: new records in blocks, each with an event that says when it may be filled again,
 // inputs and reports of updates in rings. Acting reads the newest frames where they are.
 class CudaReplay final : public GpuReplay, private BatchSource {
@@ -42,6 +43,12 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) override;
   const std::byte* const* ActingPlanes() const override { return acting_frames_.data(); }
   void PutInputs(const GpuUpdate& update, std::size_t entry);
+  // Calls enqueue(stream): after updates and before what is on the learner's stream later, but
+  // beside acting.
+  template <typename Enqueue>
+  void BesideActing(const Enqueue& enqueue);
+  void RecordUpdated();
+  ReplayDraw DrawTo(const BatchPointers& to);
   Block& NextBlock();
   void Stage(const ReplayGrowth& growth, Block* block);
   void LaunchStaged();
@@ -52,6 +59,11 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   const GpuReplaySpec spec_;
   CudaLearner& learner_;
   const std::size_t batch_;
+
+  Stream side_;
+  Event updated_;  // on the learner's stream, behind all updates
+  bool updated_is_recorded_ = false;
+  Event side_done_;
 
   DeviceBuffer<std::byte> records_, frames_;
   DeviceBuffer<float> priorities_;

@@ -18,7 +18,6 @@ Torso::Pass CudaLearner::PassOf(Slot slot, ParameterSet& set) {
 }
 
 void CudaLearner::EnqueueUpdates(BatchSource& source, int count) {
-  source.EnqueueBatch(BatchOf(current()), main_);
   for (int i = 0; i < count; ++i) {
     const int from = (current_ + i) % 2;
     EnqueueUpdate(sets_[from], sets_[1 - from],
@@ -27,8 +26,8 @@ void CudaLearner::EnqueueUpdates(BatchSource& source, int count) {
 }
 
 void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, const Sequel& sequel) {
-  // The first convolution may prepare its weights while its batch is made.
-  EnqueueForward(from, sequel.source != nullptr && sequel.first ? Follow::kOverlap : Follow::kAfter);
+  // The batch of a later one was there before the end of the one before.
+  EnqueueForward(from, sequel.first ? Follow::kAfter : Follow::kOverlap);
   ahead_fork_.Order(main_, ahead_);
   LaunchBeginStep(rules_, step_.data(), ahead_);
   CheckCuda(cudaEventRecord(begin_done_, ahead_), "cudaEventRecord");
@@ -50,12 +49,11 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, const Sequ
   sequel.source->EnqueueEnd(step_.data(), ahead_, Follow::kAfter);
 }
 
-// `follow`: how the first kernel follows the one before, if that makes the batch.
+// `follow`: how the first kernel follows the one before.
 void CudaLearner::EnqueueForward(ParameterSet& from, Follow follow) {
   if (!torso_.reads_pixels()) {
     LaunchConvertObservations(spec_.network.input, from.batch.data(), 2 * spec_.batch,
                               observations_.data(), main_);
-    follow = Follow::kAfter;
   } else if (!torso_.backward_reads_pixels()) {  // which needs s_tm1
     ahead_fork_.Order(main_, ahead_);
     LaunchConvertObservations(spec_.network.input, from.batch.data(), spec_.batch,

@@ -106,23 +106,20 @@ __global__ void __launch_bounds__(kThreads, 1)
   const auto picture = static_cast<std::ptrdiff_t>(blockIdx.y);
   const int out_rows = min(rows, call.out.height - first_row);
   const PixelBlocks blocks(out_rows, call.out.width);
-  StartWeights(pass.w, weights);
-  __pipeline_commit();
-  AwaitPredecessor();
   StartPixels(pass.pixels + (picture * kPixelChannels * call.in.height + first_row * kPixelStride) *
                                 call.in.width,
               call.in, blocks, pixels);
+  AwaitPredecessors();
+  StartWeights(pass.w, weights);
   __pipeline_commit();
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int first_filter = warp % kGroups * kTileFilters;
-  __pipeline_wait_prior(1);
+  __pipeline_wait_prior(0);
   __syncthreads();
   LaneWeights mine;
   const float unit = mine.Load(weights, first_filter, lane);
   const LaneFinish finish(unit, call.scale, pass.bias + first_filter, lane);
-  __pipeline_wait_prior(0);
-  __syncthreads();
 
   const PixelWindows windows(pixels, out_rows, call.out.width);
   float* out = pass.out + (picture * call.out.height + first_row) * call.out.width * kPixelFilters +

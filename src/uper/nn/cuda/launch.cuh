@@ -17,6 +17,13 @@ __device__ inline void AwaitPredecessor() {
   cudaGridDependencySynchronize();
 }
 
+// The same where kernels behind it read, before they wait, what kernels before it write: they start
+// when those have ended.
+__device__ inline void AwaitPredecessors() {
+  cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
+}
+
 struct LaunchShape {
   dim3 grid;
   dim3 block;

@@ -67,14 +67,14 @@ __global__ void __launch_bounds__(Block<kPairs, Share>::kThreads)
   const PixelConvolution::Pass& pass = call.list[blockIdx.z];
   const int picture = static_cast<int>(blockIdx.y);
   const int first_row = static_cast<int>(blockIdx.x) * 2 * kPairs;
+  const std::ptrdiff_t picture_size = kChannels * call.in.height * call.in.width;
+  LoadPixels<kPairs, Share>(call, pass.pixels + picture * picture_size, first_row * kStride,
+                            pixels);
+  AwaitPredecessors();
   for (int i = 4 * static_cast<int>(threadIdx.x); i < kWeights; i += 4 * kThreads) {
     __pipeline_memcpy_async(weights + Share::PlaceOfWeight(i), pass.w + i, 4 * sizeof(float));
   }
   __pipeline_commit();
-  AwaitPredecessor();
-  const std::ptrdiff_t picture_size = kChannels * call.in.height * call.in.width;
-  LoadPixels<kPairs, Share>(call, pass.pixels + picture * picture_size, first_row * kStride,
-                            pixels);
   __pipeline_wait_prior(0);
   __syncthreads();
 

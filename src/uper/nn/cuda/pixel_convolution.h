@@ -29,8 +29,8 @@ struct PixelConvolution {
   int passes = 1;
   Pass list[kMaxPasses];
   Precision precision = Precision::kFp32;
-  // With Follow::kOverlap the weights are read before the kernel before this one ends: they must
-  // have been there when that one was started.
+  // With Follow::kOverlap the pixels are read before the kernel before this one ends: they must
+  // have been there when that one was started. Those behind this one start when it has ended.
   Follow follow = Follow::kAfter;
 };
 

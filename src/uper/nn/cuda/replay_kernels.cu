@@ -15,8 +15,11 @@ namespace {
 constexpr int kThreads = 128;      // of the kernels of one block
 constexpr int kCopyThreads = 256;  // a block copies one frame or record
 constexpr int kRebuildThreads = 256;
-constexpr int kBatchThreads = kWarpSize * kWarpSize;  // for BlockMin()
-constexpr int kFrameThreads = 128;                    // of those, for one frame
+// Of a batch's blocks: as many as possible where it is waited for, few where other kernels need the
+// room.
+constexpr int kUrgentThreads = 1024;
+constexpr int kPatientThreads = 256;
+constexpr int kFrameThreads = 128;  // of those, for one frame
 
 // Threads that work together: a block, or a part of it.
 struct ThreadGroup {
@@ -181,11 +184,12 @@ __device__ double SmallestProbability(const ReplayMemory& memory, const ReplayIn
 }
 
 // Smallest of the block's values, in all threads. `scratch`: an entry a warp.
-__device__ double BlockMin(double value, double* scratch) {
+template <int kWarps>
+__device__ double BlockMin(double value, double (&scratch)[kWarps]) {
   value = -WarpMax(-value);
   if (threadIdx.x % kWarpSize == 0) scratch[threadIdx.x / kWarpSize] = value;
   __syncthreads();
-  value = scratch[threadIdx.x % kWarpSize];
+  value = scratch[threadIdx.x % kWarps];
   return -WarpMax(-value);
 }
 
@@ -234,6 +238,7 @@ struct DrawState {
 };
 
 // Everything of a batch but its observations. By one block.
+template <int kBatchThreads>
 __device__ void DrawSamples(const ReplayDraw& draw) {
   __shared__ double scratch[kBatchThreads / kWarpSize];
   const ReplayMemory& memory = draw.memory;
@@ -263,6 +268,7 @@ __device__ void DrawSamples(const ReplayDraw& draw) {
 }
 
 // The two observations of a sample, frame by frame; groups of threads share the frames.
+template <int kBatchThreads>
 __device__ void GatherSample(const ReplayDraw& draw, int sample) {
   __shared__ std::size_t slot;
   const ReplayMemory& memory = draw.memory;
@@ -287,13 +293,13 @@ __device__ void GatherSample(const ReplayDraw& draw, int sample) {
 }
 
 // The first block draws, the others gather, each one sample: few of them read the host's memory.
+template <int kBatchThreads>
 __global__ void __launch_bounds__(kBatchThreads)
     BatchKernel(const __grid_constant__ ReplayDraw draw) {
-  AwaitPredecessor();
   if (blockIdx.x == 0) {
-    DrawSamples(draw);
+    DrawSamples<kBatchThreads>(draw);
   } else {
-    GatherSample(draw, static_cast<int>(blockIdx.x) - 1);
+    GatherSample<kBatchThreads>(draw, static_cast<int>(blockIdx.x) - 1);
   }
 }
 
@@ -425,11 +431,13 @@ void LaunchGrow(const ReplayMemory& memory, const ReplayGrowth& growth, cudaStre
   CheckCuda(cudaGetLastError(), "storing transitions");
 }
 
-void LaunchBatch(const ReplayDraw& draw, cudaStream_t stream) {
-  LaunchKernel(
-      "drawing a batch", BatchKernel,
-      {.grid = static_cast<unsigned>(1 + draw.batch), .block = kBatchThreads, .stream = stream},
-      draw);
+void LaunchBatch(const ReplayDraw& draw, bool urgent, cudaStream_t stream) {
+  LaunchKernel("drawing a batch",
+               urgent ? BatchKernel<kUrgentThreads> : BatchKernel<kPatientThreads>,
+               {.grid = static_cast<unsigned>(1 + draw.batch),
+                .block = urgent ? kUrgentThreads : kPatientThreads,
+                .stream = stream},
+               draw);
 }
 
 void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream) {

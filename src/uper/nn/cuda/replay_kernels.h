@@ -89,8 +89,9 @@ struct ReplayDraw {
   double* probabilities = nullptr;             // [batch], out
   BatchPointers out;
 };
-// Slots, probabilities, weights and everything else of a batch.
-void LaunchBatch(const ReplayDraw& draw, cudaStream_t stream);
+// Slots, probabilities, weights and everything else of a batch. `urgent`: others wait
+// for it, rather than for the room that it takes.
+void LaunchBatch(const ReplayDraw& draw, bool urgent, cudaStream_t stream);
 
 // What an update found, for the host: rings in pinned memory, of `batch` entries but the first.
 struct ReplayReportHeader {

@@ -52,7 +52,7 @@ class Torso {
     const std::byte* const* planes = nullptr;
     Activations* activations = nullptr;
   };
-  // `follow`: of the first kernel, if that is one of pixels (see PixelConvolution).
+  // `follow`: of the first kernel, if that is one of pixels (see PixelConvolution); else kAfter.
   void Forward(std::span<const Pass> passes, int count, cudaStream_t stream,
                Follow follow = Follow::kAfter);
 
