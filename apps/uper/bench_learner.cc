@@ -56,8 +56,8 @@ Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
 
 ResidentTimes MeasureResident(const MeasureOptions& options, GpuLoop& loop, const StopFlag& stop) {
   const auto update = [&](int count) {
-    return Scaled(
-        MeasureSeconds(options, stop, [&](std::uint64_t) { loop.Update(count); }), 1.0 / count);
+    return Scaled(MeasureSeconds(options, stop, [&](std::uint64_t) { loop.Update(count); }),
+                  1.0 / count);
   };
   const auto act = [&](int count) {
     return MeasureSeconds(options, stop, [&](std::uint64_t) { loop.Act(count); });

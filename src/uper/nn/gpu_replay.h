@@ -95,8 +95,9 @@ class GpuReplay {
   // largest priority. `frames` is not looked at where observations are stored whole.
   virtual void Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) = 0;
 
-  // Queues updates of the learner, from 1 to kMostUpdates, one after another. At most kMaxQueued may
-  // be without a report. Several at once are faster: a batch is drawn while the update before ends.
+  // Queues updates of the learner, from 1 to kMostUpdates, one after another. At most kMaxQueued
+  // may be without a report. Several at once are faster: a batch is drawn while the update before
+  // ends.
   static constexpr int kMostUpdates = 8;
   static constexpr std::size_t kMaxQueued = 64;
   virtual void QueueUpdates(std::span<const GpuUpdate> updates) = 0;

@@ -208,7 +208,8 @@ TEST_P(FrameExperienceModelTest, EqualsAMemoryOfWholeStacks) {
 // With 30 frames for 40 transitions the oldest leave because their frames do.
 INSTANTIATE_TEST_SUITE_P(Sizes, FrameExperienceModelTest,
                          testing::Values(ModelCase{1, 0}, ModelCase{3, 0}, ModelCase{1, 30},
-                                         ModelCase{5, 30}, ModelCase{1, 0, 1}, ModelCase{3, 30, 3}));
+                                         ModelCase{5, 30}, ModelCase{1, 0, 1},
+                                         ModelCase{3, 30, 3}));
 
 TEST(FrameExperienceTest, ContinuesFromACheckpointBitForBit) {
   constexpr std::size_t kSteps = 3;

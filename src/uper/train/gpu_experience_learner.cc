@@ -52,9 +52,8 @@ class GpuExperienceLearner final : public ExperienceLearner {
     const Stopwatch watch(parts_.times.learning);
     Follow();
     while (updates > 0) {
-      const int count = static_cast<int>(
-          std::min<std::int64_t>({updates, GpuReplay::kMostUpdates,
-                                  UpdatesToNextCopy(parts_.config, parts_.learner)}));
+      const int count = static_cast<int>(std::min<std::int64_t>(
+          {updates, GpuReplay::kMostUpdates, UpdatesToNextCopy(parts_.config, parts_.learner)}));
       LearnAtOnce(count, importance_exponent);
       CopyTargetIfDue(parts_.config, parts_.learner);
       updates -= count;
@@ -109,8 +108,8 @@ class GpuExperienceLearner final : public ExperienceLearner {
     buffer.Sample({.importance_exponent = importance_exponent,
                    .normalization = parts_.config.replay.weight_normalization},
                   {.ids = mine(ids_), .probabilities = probabilities_, .weights = mine(weights_)});
-    return {.importance_exponent = importance_exponent, .ids = mine(ids_),
-            .weights = mine(weights_)};
+    return {
+        .importance_exponent = importance_exponent, .ids = mine(ids_), .weights = mine(weights_)};
   }
 
   void Take(const GpuUpdateReport& report) {
@@ -146,7 +145,7 @@ class GpuExperienceLearner final : public ExperienceLearner {
 
   const LearningParts parts_;
   GpuReplay& memory_;
-  std::size_t pending_ = 0;  // queued and not taken
+  std::size_t pending_ = 0;            // queued and not taken
   std::vector<double> probabilities_;  // [batch]
   // [GpuReplay::kMostUpdates, batch]: of the draws of updates.
   std::vector<double> uniforms_;

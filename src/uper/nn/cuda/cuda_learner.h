@@ -139,8 +139,7 @@ class CudaLearner final : public GpuLearner {
   const BatchLayout batch_layout_;
   // Beside the main stream: weights of convolutions, what samples tell; the head's norm, the hidden
   // layer's step, the head's.
-  Stream main_, side_, findings_;
-  Stream norm_{Stream::kPatient}, dense_{Stream::kPatient}, ahead_{Stream::kPatient};
+  Stream main_, side_, findings_, norm_, dense_, ahead_;
   Event fork_, join_, dense_fork_, dense_done_, begin_done_, ahead_fork_, ahead_done_,
       squares_done_, findings_fork_, findings_done_;
   Torso torso_, acting_torso_;

@@ -25,16 +25,8 @@ inline void SynchronizeGpu(const char* what) {
 
 class Stream {
  public:
-  // Blocks of urgent kernels go before those of patient ones.
-  enum Priority { kUrgent, kPatient };
-
-  explicit Stream(Priority priority = kUrgent) {
-    int least = 0;
-    int greatest = 0;
-    CheckCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream priorities");
-    CheckCuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
-                                           priority == kUrgent ? greatest : least),
-              "cudaStreamCreate");
+  Stream() {
+    CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;

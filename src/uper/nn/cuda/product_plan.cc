@@ -52,8 +52,8 @@ int ChunksOf(const ProductCall& call) {
   return Pieces(length, ProductChunk(call.a_along));
 }
 
-// The blocks of a cluster lie on different multiprocessors of one group: how many clusters find room
-// at a time if every multiprocessor takes one block.
+// The blocks of a cluster lie on different multiprocessors of one group: how many clusters find
+// room at a time if every multiprocessor takes one block.
 int ClustersAtOnce(int cluster) {
   int clusters = 0;
   for (const int group : kGroups) clusters += group / cluster;

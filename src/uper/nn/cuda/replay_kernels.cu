@@ -448,8 +448,8 @@ void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream) {
 void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
                   ReplayReportHeader* headers, cudaStream_t stream, Follow follow) {
   LaunchKernel("reporting an update", ReportKernel,
-               {.grid = 1, .block = 1, .stream = stream, .follow = follow},
-               memory.numbers, ring, step, headers);
+               {.grid = 1, .block = 1, .stream = stream, .follow = follow}, memory.numbers, ring,
+               step, headers);
 }
 
 void LaunchGatherStacks(const ReplayMemory& memory, const std::byte* const* frames, int count,

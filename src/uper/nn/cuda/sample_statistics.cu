@@ -1,3 +1,5 @@
+#include <cstddef>
+
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/reductions.cuh"
 #include "uper/nn/cuda/sample_kernels.h"
@@ -226,30 +228,71 @@ __device__ Uncertainty CategoricalUncertaintyOf(const StatisticsCall& call, cons
                              moments, scratch);
 }
 
+// Shared memory of a block: means [output], moments and findings [member], and, if there is room,
+// both outputs [member, output]. Other kernels make memory slow at this time: it is read once.
+struct StatisticsMemory {
+  static constexpr std::size_t kMostBytes = 96 * 1024;
+
+  int members, outputs;
+
+  __host__ __device__ std::size_t moments() const { return sizeof(double) * outputs; }
+  __host__ __device__ std::size_t findings() const {
+    return moments() + sizeof(MemberMoments) * members;
+  }
+  __host__ __device__ std::size_t copies() const {
+    return findings() + sizeof(MemberFindings) * members;
+  }
+  __host__ __device__ std::size_t with_copies() const {
+    return copies() + 2 * sizeof(float) * members * outputs;
+  }
+  __host__ __device__ bool has_copies() const { return with_copies() <= kMostBytes; }
+  std::size_t bytes() const { return has_copies() ? with_copies() : copies(); }
+};
+
+// Brings `count` values to shared memory, by the whole block.
+template <typename Value>
+__device__ void Bring(const Value* from, int count, Value* to) {
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) to[i] = from[i];
+}
+
 // A block a sample.
 __global__ void __launch_bounds__(kThreads)
     StatisticsKernel(const __grid_constant__ StatisticsCall call) {
-  extern __shared__ __align__(16) double means[];  // [output], then MemberMoments [member]
+  extern __shared__ __align__(16) std::byte memory[];
   __shared__ double scratch[kWarpSize];
   const SampleCall& samples = call.samples;
   const int b = static_cast<int>(blockIdx.x);
   const int members = samples.shape.members;
   const int outputs = samples.shape.outputs;
-  auto* moments = reinterpret_cast<MemberMoments*>(means + outputs);
+  const StatisticsMemory places{.members = members, .outputs = outputs};
+  auto* means = reinterpret_cast<double*>(memory);
+  auto* moments = reinterpret_cast<MemberMoments*>(memory + places.moments());
+  auto* findings = reinterpret_cast<MemberFindings*>(memory + places.findings());
+  const int size = members * outputs;
+  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(b) * size;
+  Ensemble ensemble{samples.online + row, samples.target + row, members, outputs};
+  if (places.has_copies()) {
+    auto* copies = reinterpret_cast<float*>(memory + places.copies());
+    Bring(ensemble.online, size, copies);
+    Bring(ensemble.target, size, copies + size);
+    ensemble.online = copies;
+    ensemble.target = copies + size;
+  }
+  Bring(samples.members + b * members, members, findings);
   const double r_t = static_cast<double>(samples.r_t[b]);
   const double discount_t = static_cast<double>(samples.discount_t[b]);
+  __syncthreads();
   double absolute_errors = 0;
   double losses = 0;
   double mean_target = 0;
   for (int k = 0; k < members; ++k) {
-    const MemberFindings& found = samples.members[b * members + k];
+    const MemberFindings& found = findings[k];
     const double target_value = r_t + discount_t * found.next_value;
     absolute_errors += fabs(target_value - found.value);
     losses += found.loss;
     mean_target += target_value / members;
   }
-  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(b) * members * outputs;
-  const Ensemble ensemble{samples.online + row, samples.target + row, members, outputs};
   const bool categorical = samples.loss.head == HeadKind::kCategorical;
   const Uncertainty uncertainty =
       categorical
@@ -269,8 +312,9 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void LaunchStatistics(const StatisticsCall& call, cudaStream_t stream) {
-  const std::size_t bytes = sizeof(double) * call.samples.shape.outputs +
-                            sizeof(MemberMoments) * call.samples.shape.members;
+  const HeadShape& shape = call.samples.shape;
+  const std::size_t bytes =
+      StatisticsMemory{.members = shape.members, .outputs = shape.outputs}.bytes();
   LaunchKernel("statistics", StatisticsKernel,
                {.grid = static_cast<unsigned>(call.samples.batch),
                 .block = kThreads,
