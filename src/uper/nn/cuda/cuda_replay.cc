@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::size_t kBlocks = 4;            // in flight
 constexpr std::size_t kRecordsOfABlock = 64;  // transitions, and frames
+// A second stream takes some microseconds, and a place among few: runs side by side, of which each
+// decides for one environment, do without.
+constexpr int kManyDecisions = 4;
 
 GpuReplaySpec Checked(const GpuReplaySpec& spec) {
   UPER_CHECK(spec.capacity >= 1 && spec.capacity <= 0xFFFFFFFFU, "a memory of 1 to 2^32 - 1");
@@ -150,15 +153,10 @@ void CudaReplay::LaunchStaged() {
 
 template <typename Enqueue>
 void CudaReplay::BesideActing(const Enqueue& enqueue) {
-  RecordUpdated();
+  if (!acts_beside_) return enqueue(learner_.stream());
   CheckCuda(cudaStreamWaitEvent(side_, updated_), "cudaStreamWaitEvent");
   enqueue(static_cast<cudaStream_t>(side_));
   side_done_.Order(side_, learner_.stream());
-}
-
-void CudaReplay::RecordUpdated() {
-  if (!updated_is_recorded_) updated_.Record(learner_.stream());
-  updated_is_recorded_ = true;
 }
 
 void CudaReplay::QueueUpdates(std::span<const GpuUpdate> updates) {
@@ -173,7 +171,7 @@ void CudaReplay::QueueUpdates(std::span<const GpuUpdate> updates) {
     LaunchBatch(DrawTo(learner_.next_batch()), /*urgent=*/true, stream);
   });
   learner_.QueueUpdates(*this, static_cast<int>(updates.size()));
-  updated_is_recorded_ = false;
+  acts_beside_ = false;
   queued_ += updates.size();
 }
 
@@ -278,7 +276,8 @@ void CudaReplay::BeginActing(std::span<const std::uint32_t> slots, int count) {
              "the stacks must fit the count");
   std::transform(slots.begin(), slots.end(), acting_frames_.data(),
                  [this](std::uint32_t slot) { return FrameAt(slot); });
-  RecordUpdated();
+  acts_beside_ = count >= kManyDecisions;
+  if (acts_beside_) updated_.Record(learner_.stream());
   learner_.BeginActing(*this, count);
   LaunchStaged();
 }

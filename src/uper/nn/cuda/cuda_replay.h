@@ -12,10 +12,10 @@
 
 namespace uper {
 
-// GpuReplay in CUDA, on the learner's stream and on one beside it: while the learner acts, what is
-// new is stored and the next batch drawn. What the host hands over lies in pinned memory, which
-// kernels read: new records in blocks, each with an event that says when it may be filled again,
-// inputs and reports of updates in rings. Acting reads the newest frames where they are.
+// GpuReplay in CUDA, on the learner's stream and on one beside it: while many decisions are made,
+// what is new is stored and the next batch drawn. What the host hands over lies in pinned memory,
+// which kernels read: new records in blocks, each with an event that says when it may be filled
+// again, inputs and reports of updates in rings. Acting reads the newest frames where they are.
 class CudaReplay final : public GpuReplay, private BatchSource {
  public:
   CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner);
@@ -44,10 +44,9 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   const std::byte* const* ActingPlanes() const override { return acting_frames_.data(); }
   void PutInputs(const GpuUpdate& update, std::size_t entry);
   // Calls enqueue(stream): after updates and before what is on the learner's stream later, but
-  // beside acting.
+  // beside many decisions.
   template <typename Enqueue>
   void BesideActing(const Enqueue& enqueue);
-  void RecordUpdated();
   ReplayDraw DrawTo(const BatchPointers& to);
   Block& NextBlock();
   void Stage(const ReplayGrowth& growth, Block* block);
@@ -61,8 +60,8 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   const std::size_t batch_;
 
   Stream side_;
-  Event updated_;  // on the learner's stream, behind all updates
-  bool updated_is_recorded_ = false;
+  bool acts_beside_ = false;  // the last on the learner's stream are many decisions
+  Event updated_;             // before them
   Event side_done_;
 
   DeviceBuffer<std::byte> records_, frames_;

@@ -463,6 +463,44 @@ TEST_F(CudaReplayTest, ActsOnStoredFrames) {
   EXPECT_EQ(q, expected);
 }
 
+// What is stored and drawn beside many decisions is what would be without them.
+TEST_F(CudaReplayTest, ManyDecisionsDoNotMatter) {
+  const GpuReplaySpec spec = SpecOf(60, 4);
+  Pair acting(spec, 4), quiet(spec, 4);
+  RandomStream a(13, "uniforms"), b(13, "uniforms");
+  constexpr int kDecisions = 6;
+  std::vector<float> q(3 * kDecisions), expected(q.size());
+  for (int round = 0; round < 30; ++round) {
+    for (Pair* pair : {&acting, &quiet}) {
+      pair->Add(7);
+      pair->Follow();
+    }
+    std::vector<std::uint64_t> ids;
+    std::vector<std::uint32_t> slots;
+    for (int i = 0; i < kDecisions; ++i) {
+      ids.push_back(acting.buffer.next_id() - 1 - i);  // some of them new
+      for (int j = 0; j < 4; ++j) slots.push_back(acting.store.SlotAt(ids.back(), j));
+    }
+    quiet.gpu.ActionValues(acting.store.Gather(ids).s_tm1, kDecisions, expected);
+    acting.memory->BeginActing(slots, kDecisions);
+    for (const bool acts : {true, false}) {
+      const std::vector<double> first = Uniforms(acts ? a : b), second = Uniforms(acts ? a : b);
+      const GpuUpdate updates[] = {{.importance_exponent = 0.5, .uniforms = first},
+                                   {.importance_exponent = 0.7, .uniforms = second}};
+      (acts ? acting : quiet).memory->QueueUpdates(updates);
+    }
+    acting.memory->FinishActing(kDecisions, q);
+    EXPECT_EQ(q, expected);
+    for (int i = 0; i < 2; ++i) {
+      const GpuUpdateReport report = *acting.memory->NextReport(/*wait=*/true);
+      const GpuUpdateReport same = *quiet.memory->NextReport(/*wait=*/true);
+      ASSERT_EQ(report.loss, same.loss) << round;
+      ASSERT_TRUE(std::ranges::equal(report.ids, same.ids));
+    }
+  }
+  EXPECT_TRUE(std::ranges::equal(acting.gpu.State().online, quiet.gpu.State().online));
+}
+
 TEST_F(CudaReplayTest, TakesGivenDraws) {
   GpuReplaySpec spec = SpecOf(40, 0);
   spec.draws = false;
