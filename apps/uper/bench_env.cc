@@ -195,7 +195,7 @@ AtariSpeeds MeasureAtari(const BenchEnvOptions& options, const StopFlag& stop) {
   Players raw = MakePlayers<RawPlayer>(options, options.threads);
   Players together = MakePlayers<EnvironmentPlayer>(options, speeds.environments);
   Players raw_together = MakePlayers<RawPlayer>(options, speeds.environments);
-  ThreadPool pool({.threads = options.threads, .idle_spins = kSpinsBetweenRounds});
+  ThreadPool pool({.threads = options.threads, .idle_spins = kSpinsOnFreeCores});
   std::vector<double> our_values, raw_values, pool_values, raw_pool_values;
   for (int i = 0; i < options.repeats; ++i) {
     our_values.push_back(MeasureApart(ours, pace, stop));
