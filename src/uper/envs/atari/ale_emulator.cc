@@ -268,8 +268,7 @@ class AleEmulator final : public Emulator {
     ReadPalette();
     if (cached_reset_) {
       ale_.reset_game();
-      reset_state_ = ale_.cloneState(/*include_rng=*/true);
-      reset_hidden_ = HiddenOf(system(), frame_bytes());
+      KeepStart();
     }
   }
 
@@ -280,10 +279,18 @@ class AleEmulator final : public Emulator {
 
   void Reset() override {
     if (cached_reset_) {
-      ale_.restoreState(reset_state_);
-      SetHidden(system(), reset_hidden_);
+      GoTo(starts_[0]);
     } else {
       ale_.reset_game();
+    }
+  }
+  void ResetAndIdle(int frames) override {
+    if (!cached_reset_) return Emulator::ResetAndIdle(frames);
+    const int known = std::min(frames, static_cast<int>(starts_.size()) - 1);
+    GoTo(starts_[known]);
+    for (int i = known; i < frames; ++i) {
+      Idle();
+      if (starts_.size() < kMostStarts) KeepStart();
     }
   }
   int Act(int action) override { return ale_.act(static_cast<ale::Action>(action)); }
@@ -326,6 +333,20 @@ class AleEmulator final : public Emulator {
   }
 
  private:
+  // Where a game can begin; some 75 KB.
+  struct Start {
+    ale::ALEState state;
+    HiddenState hidden;
+  };
+  static constexpr std::size_t kMostStarts = 1 + 30;  // as many idle frames as dqn-zoo has
+
+  void KeepStart() {
+    starts_.push_back({ale_.cloneState(/*include_rng=*/true), HiddenOf(system(), frame_bytes())});
+  }
+  void GoTo(const Start& start) {
+    ale_.restoreState(start.state);
+    SetHidden(system(), start.hidden);
+  }
   System& system() const { return ale_.theOSystem->console().system(); }
   std::size_t frame_bytes() const { return ale_.getScreen().arraySize(); }
   std::span<const std::byte> ram() const {
@@ -348,8 +369,7 @@ class AleEmulator final : public Emulator {
   const bool cached_reset_;
   std::vector<int> actions_;
   Palette palette_;
-  ale::ALEState reset_state_;
-  HiddenState reset_hidden_;
+  std::vector<Start> starts_;  // [idle frames]; of those that were played
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "uper/base/error.h"
 #include "uper/base/thread_pool.h"
 #include "uper/envs/atari/atari_environment.h"
+#include "uper/envs/atari/rom_file.h"
 #include "uper/envs/conformance.h"
 #include "uper/envs/registry.h"
 
@@ -108,6 +109,35 @@ TEST(AleEnvironmentTest, EpisodesStartAlikeWhateverCameBefore) {
     environment->Reset(later);
     EXPECT_EQ(first, later) << game;
     EXPECT_EQ(play, Play(*environment, 0, 40)) << game;
+  }
+}
+
+// Idle frames that are not played again leave the console as if they were.
+TEST(AleEnvironmentTest, KeptStartsAreThoseThatArePlayed) {
+  for (const char* game : {"pong", "breakout", "qbert", "yars_revenge"}) {
+    const auto make = [&] {
+      return atari::MakeEmulator(
+          {.rom = atari::CheckedRom(atari::DefaultRomFolder(), *atari::FindGame(game))});
+    };
+    const auto kept = make(), played = make();
+    const auto state_of = [](atari::Emulator& emulator) {
+      Bytes state;
+      ByteWriter writer(state);
+      for (int frame = 0; frame < 3; ++frame) emulator.Act(emulator.actions().back());
+      emulator.Save(writer);
+      return state;
+    };
+    for (const int frames : {3, 0, 30, 7, 3, 1, 29, 35, 12, 40, 30, 0}) {
+      kept->ResetAndIdle(frames);
+      played->Reset();
+      for (int i = 0; i < frames; ++i) {
+        played->Act(0);
+        if (played->game_over()) played->Reset();
+      }
+      EXPECT_TRUE(std::ranges::equal(kept->screen(), played->screen())) << game << ' ' << frames;
+      EXPECT_EQ(kept->lives(), played->lives());
+      EXPECT_EQ(state_of(*kept), state_of(*played)) << game << ' ' << frames;
+    }
   }
 }
 

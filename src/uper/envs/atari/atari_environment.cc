@@ -55,9 +55,8 @@ AtariEnvironment::AtariEnvironment(const std::string& name,
       sticky_(sticky) {}
 
 void AtariEnvironment::DoReset(std::span<std::byte> observation) {
-  emulator_->Reset();
+  emulator_->ResetAndIdle(DrawNoops());
   held_action_ = kNoop;
-  PlayNoops();
   lives_ = emulator_->lives();
   const auto screen = emulator_->screen();
   older_.assign(screen.begin(), screen.end());
@@ -65,14 +64,11 @@ void AtariEnvironment::DoReset(std::span<std::byte> observation) {
   Observe(observation);
 }
 
-void AtariEnvironment::PlayNoops() {
-  if (rules_.noop_max_frames == 0) return;
-  const int frames =
-      1 + static_cast<int>(noops_.UniformInt(static_cast<std::uint64_t>(rules_.noop_max_frames)));
-  for (int i = 0; i < frames; ++i) {
-    emulator_->Act(kNoop);
-    if (emulator_->game_over()) emulator_->Reset();
-  }
+// How many frames an episode starts with.
+int AtariEnvironment::DrawNoops() {
+  if (rules_.noop_max_frames == 0) return 0;
+  return 1 +
+         static_cast<int>(noops_.UniformInt(static_cast<std::uint64_t>(rules_.noop_max_frames)));
 }
 
 TimeStep AtariEnvironment::DoStep(int action, std::span<std::byte> observation) {

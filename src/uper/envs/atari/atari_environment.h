@@ -62,7 +62,7 @@ class AtariEnvironment final : public Environment {
  private:
   using Screen = std::vector<std::uint8_t>;  // a raw screen, or empty: black
 
-  void PlayNoops();
+  int DrawNoops();
   int PlayFrame(int action);
   void Keep(int frame, bool last);
   void Observe(std::span<std::byte> observation);

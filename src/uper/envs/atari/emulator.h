@@ -33,6 +33,12 @@ class Emulator {
 
   // Starts a game.
   virtual void Reset() = 0;
+  // The same, then so many frames in which nothing is pressed; a game that ends with one of them
+  // starts anew.
+  virtual void ResetAndIdle(int frames) {
+    Reset();
+    for (int i = 0; i < frames; ++i) Idle();
+  }
   // Plays one frame; returns its reward.
   virtual int Act(int action) = 0;
   virtual int lives() const = 0;
@@ -44,14 +50,22 @@ class Emulator {
   virtual void Save(ByteWriter& writer) const = 0;
   // Throws Error(kCorrupt) if the state is not one of this cartridge or does not fit its checksum.
   virtual void Restore(ByteReader& reader) = 0;
+
+ protected:
+  void Idle() {
+    Act(0);
+    if (game_over()) Reset();
+  }
 };
 
 struct EmulatorOptions {
   std::filesystem::path rom;  // checked before (rom_file.h)
   bool full_action_set = false;
-  int mode = -1;             // -1: the game's default
-  int difficulty = -1;       // -1: the game's default
-  bool cached_reset = true;  // every game starts from the state after the first reset
+  int mode = -1;        // -1: the game's default
+  int difficulty = -1;  // -1: the game's default
+  // Every game starts from the state after the first reset, and idle frames that were played once
+  // are not played again.
+  bool cached_reset = true;
 };
 
 // Whether this program was built with the emulator.
