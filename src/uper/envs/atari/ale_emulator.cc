@@ -333,7 +333,7 @@ class AleEmulator final : public Emulator {
   }
 
  private:
-  // Where a game can begin; some 75 KB.
+  // Where a game can begin; some 80 KB.
   struct Start {
     ale::ALEState state;
     HiddenState hidden;
