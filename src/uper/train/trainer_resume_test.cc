@@ -131,8 +131,14 @@ TEST_F(TrainerResumeTest, AMemoryOnTheGpuChangesNothing) {
   RunConfig buffer_max = StackConfig(3);
   buffer_max.replay.weight_normalization = WeightNormalization::kBufferMax;
   buffer_max.replay.largest_priority_decay = 0.99;
+  RunConfig rows =
+      StackConfig(12);  // 12 updates a round, more than at once, and copies between them
+  rows.replay.batch_size = 12;
+  rows.agent.learn_period_frames = 4;
+  rows.agent.target_period_frames = 0;
+  rows.agent.target_period_updates = 5;
   int number = 0;
-  for (const RunConfig& config : {StackConfig(1), StackConfig(3), uniform, buffer_max}) {
+  for (const RunConfig& config : {StackConfig(1), StackConfig(3), uniform, buffer_max, rows}) {
     for (const int stack : {3, 1}) {
       const std::string name = "run" + std::to_string(number++);
       ASSERT_TRUE(Train(name, config, {.stack = stack}));
