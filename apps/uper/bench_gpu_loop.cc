@@ -25,11 +25,10 @@ bool GpuLoop::Suits(const RunConfig& config, const EnvironmentSpec& observations
 GpuLoop::GpuLoop(const RunConfig& config, const EnvironmentSpec& observations, GpuLearner& learner,
                  std::span<const std::byte> pixels)
     : learner_(learner.spec()),
+      mask_probability_(config.agent.mask_probability),
       pixels_(pixels.begin(), pixels.begin() + observations.observation_bytes()),
       replay_(learner.MakeReplay(*SpecOf(config, observations))),
       stream_(1, "bench loop"),
-      uniforms_(learner_.batch),
-      ids_(learner_.batch),
       weights_(learner_.batch, 0.5F) {
   next_frame_ = kTransitions;
   Follow();
@@ -71,8 +70,16 @@ void GpuLoop::PutTransition(std::byte* record) {
       .a_tm1 = static_cast<std::int32_t>(stream_.UniformInt(learner_.network.actions)),
       .r_t = static_cast<float>(stream_.Uniform()),
       .discount_t = 0.99F,
-      .mask = stream_.UniformInt(std::uint64_t{1} << learner_.network.members)};
+      .mask = DrawMask()};
   std::memcpy(record + 2 * depth() * sizeof(std::uint32_t), &tail, sizeof(tail));
+}
+
+std::uint64_t GpuLoop::DrawMask() {
+  std::uint64_t mask = 0;
+  for (int k = 0; k < learner_.network.members; ++k) {
+    mask |= std::uint64_t{stream_.Bernoulli(mask_probability_)} << k;
+  }
+  return mask;
 }
 
 void GpuLoop::Act(int count) {
@@ -90,13 +97,17 @@ void GpuLoop::Act(int count) {
 }
 
 void GpuLoop::Update(int count) {
-  std::vector<GpuUpdate> updates;
+  const std::size_t batch = weights_.size();
+  uniforms_.resize(count * batch);
+  ids_.resize(count * batch);
   for (double& uniform : uniforms_) uniform = stream_.Uniform();
   for (std::uint64_t& id : ids_) id = stream_.UniformInt(kTransitions);
-  const bool draws = replay_->spec().draws;
+  std::vector<GpuUpdate> updates;
   for (int i = 0; i < count; ++i) {
-    updates.push_back(draws ? GpuUpdate{.importance_exponent = 0.5, .uniforms = uniforms_}
-                            : GpuUpdate{.ids = ids_, .weights = weights_});
+    const auto mine = [&](auto& list) { return std::span(list).subspan(i * batch, batch); };
+    updates.push_back(replay_->spec().draws
+                          ? GpuUpdate{.importance_exponent = 0.5, .uniforms = mine(uniforms_)}
+                          : GpuUpdate{.ids = mine(ids_), .weights = weights_});
   }
   while (replay_->NextReport(/*wait=*/queued_ + count > reported_ + GpuReplay::kMaxQueued)) {
     ++reported_;

@@ -32,9 +32,11 @@ class GpuLoop {
   int depth() const { return replay_->spec().stack_depth; }
   std::uint32_t SlotOf(std::uint64_t frame) const;
   void PutTransition(std::byte* record);
+  std::uint64_t DrawMask();
   void Follow();
 
   const LearnerSpec learner_;
+  const double mask_probability_;
   const std::vector<std::byte> pixels_;  // of one frame
   std::unique_ptr<GpuReplay> replay_;
   RandomStream stream_;
@@ -43,9 +45,10 @@ class GpuLoop {
   std::uint64_t queued_ = 0, reported_ = 0;
   std::vector<std::uint32_t> slots_;
   std::vector<float> q_;
+  // Of the updates that are queued at once, [update, batch].
   std::vector<double> uniforms_;
   std::vector<std::uint64_t> ids_;
-  std::vector<float> weights_;
+  const std::vector<float> weights_;  // [batch], the same for all
 };
 
 }  // namespace uper

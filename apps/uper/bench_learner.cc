@@ -23,8 +23,7 @@ namespace {
 constexpr double kSecondsPerMeasurement = 0.2;
 constexpr int kActsPerRepeat = 3;  // each after an update of its own
 constexpr int kManyActs = 16;      // environments that decide together
-
-constexpr int kUpdatesInARow = 4;  // that as many environments make due at once
+constexpr int kUpdatesInARow = 4;  // which so many environments make due in a round of 64 frames
 
 // From a memory on the GPU, as in training.
 struct ResidentTimes {

@@ -40,6 +40,17 @@ void Pause() {
 #endif
 }
 
+// Between two looks at something that another thread is about to change: after some 200
+// microseconds whoever else wants the core gets it.
+void WaitAwake(int looks) {
+  constexpr int kLooksAlone = 6'000;
+  if (looks < kLooksAlone) {
+    Pause();
+  } else {
+    std::this_thread::yield();
+  }
+}
+
 // A ticket: job in the upper 32 bits, then 16 bits each for the next task and the end of the share.
 constexpr std::uint64_t kOneTask = 1 << 16;
 std::uint64_t MakeTicket(std::uint32_t job, int next, int end) {
@@ -133,7 +144,7 @@ void ThreadPool::Publish(int count, Call call, const void* function) {
 void ThreadPool::AwaitCompletion(int count) {
   for (int spin = 0; spin < idle_spins_; ++spin) {
     if (done_.load(std::memory_order_acquire) == count) return;
-    Pause();
+    WaitAwake(spin);
   }
   caller_waits_.store(true, std::memory_order_seq_cst);
   for (int done = done_.load(); done != count; done = done_.load()) done_.wait(done);
@@ -207,7 +218,7 @@ std::uint32_t ThreadPool::AwaitJob(std::uint32_t seen_job, int thread) {
     for (int spin = 0; spin < idle_spins_; ++spin) {
       const std::uint32_t job = JobOf(shares_[thread].ticket.load(std::memory_order_acquire));
       if (job != seen_job || stop_.load(std::memory_order_relaxed)) return job;
-      Pause();
+      WaitAwake(spin);
     }
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     signal_.wait(signal, std::memory_order_seq_cst);

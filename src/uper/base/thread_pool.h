@@ -30,7 +30,7 @@ struct ThreadPoolOptions {
   int threads = 1;  // the caller counts
   // How often an idle worker looks for work, and the caller for the last task's end, before they
   // sleep, some 30 nanoseconds each: longer than the pauses between the parallel parts of one
-  // learner step.
+  // learner step. From 6,000 looks on they let others have the core in between, which takes longer.
   int idle_spins = 1000;
 };
 
@@ -54,7 +54,7 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(shares_.size()); }
-  // No ParallelTasks() is under way: for callers that a task may have called.
+  // No ParallelTasks() is under way: for whoever may be called from inside of one.
   bool idle() const { return !busy_.load(std::memory_order_acquire); }
 
   // Calls task(index) or task(index, thread) for all 0 <= index < count, with 0 <= thread <

@@ -32,11 +32,11 @@ struct Actor {
   TimeStep step = {};
 };
 
-// How often threads look for the next round before they sleep, some 30 nanoseconds each: longer
-// than choosing actions takes. Those that sleep are woken up late, one after another. Where nobody
-// else needs the cores they may look on for milliseconds.
+// How often threads look for the next round before they sleep (ThreadPoolOptions): for some 200
+// microseconds, longer than choosing actions takes. Those that sleep are woken up late, one after
+// another. Where nothing else computes on their cores they look on for milliseconds.
 inline constexpr int kSpinsBetweenRounds = 6'000;
-inline constexpr int kSpinsOnFreeCores = 100'000;
+inline constexpr int kSpinsOnFreeCores = 12'000;
 
 struct ActorsOptions {
   int environments = 1;

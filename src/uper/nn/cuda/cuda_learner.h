@@ -93,18 +93,19 @@ class CudaLearner final : public GpuLearner {
   BatchPointers BatchOf(ParameterSet& set);
   // What the graphs consist of.
   // `from` and `to`: the set that is read and the other one, which is written.
-  // `source`: also uses what the update finds, and makes the next one's batch; may be null.
-  struct Sequel {
+  // One of the updates of a graph. `source`: uses what it finds, and makes the next one's batch;
+  // may be null.
+  struct InRow {
     BatchSource* source = nullptr;
     bool first = true, last = true;  // of the graph's updates
   };
   void EnqueueUpdates(BatchSource& source, int count);
-  void EnqueueUpdate(ParameterSet& from, ParameterSet& to, const Sequel& sequel);
+  void EnqueueUpdate(ParameterSet& from, ParameterSet& to, const InRow& row);
   void EnqueueForward(ParameterSet& from, Follow follow);
   void EnqueueTargetActions(ParameterSet& from);
   void EnqueueSelections(ParameterSet& from);
   void EnqueueHeadNorm(ParameterSet& from);
-  void EnqueueFindings(ParameterSet& from, ParameterSet& to, const Sequel& sequel);
+  void EnqueueFindings(const SampleCall& samples, ParameterSet& to, const InRow& row);
   void EnqueueBackward(ParameterSet& from, ParameterSet& to);
   void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream,
                        Follow follow = Follow::kAfter);

@@ -25,9 +25,9 @@ void CudaLearner::EnqueueUpdates(BatchSource& source, int count) {
   }
 }
 
-void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, const Sequel& sequel) {
+void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, const InRow& row) {
   // The batch of a later one was there before the end of the one before.
-  EnqueueForward(from, sequel.first ? Follow::kAfter : Follow::kOverlap);
+  EnqueueForward(from, row.first ? Follow::kAfter : Follow::kOverlap);
   ahead_fork_.Order(main_, ahead_);
   LaunchBeginStep(rules_, step_.data(), ahead_);
   CheckCuda(cudaEventRecord(begin_done_, ahead_), "cudaEventRecord");
@@ -39,14 +39,14 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, const Sequ
   fork_.Order(main_, norm_);
   EnqueueHeadNorm(from);
   findings_fork_.Order(main_, findings_);
-  EnqueueFindings(from, to, sequel);
+  EnqueueFindings(samples, to, row);
   EnqueueBackward(from, to);
   EnqueueNormAndOptimizer(from, to);
-  if (sequel.source == nullptr) return;
-  if (sequel.last) return sequel.source->EnqueueEnd(step_.data(), main_, Follow::kOverlap);
+  if (row.source == nullptr) return;
+  if (row.last) return row.source->EnqueueEnd(step_.data(), main_, Follow::kOverlap);
   // The next update need not wait for it; what it does on that stream does.
   ahead_fork_.Order(main_, ahead_);
-  sequel.source->EnqueueEnd(step_.data(), ahead_, Follow::kAfter);
+  row.source->EnqueueEnd(step_.data(), ahead_, Follow::kAfter);
 }
 
 // `follow`: how the first kernel follows the one before.
@@ -172,20 +172,20 @@ void CudaLearner::EnqueueHeadNorm(ParameterSet& from) {
 
 // What the update finds out about its samples, what the source makes of it, and the batch that it
 // draws next. For the host it goes straight to its memory: copies would come after everything else.
-void CudaLearner::EnqueueFindings(ParameterSet& from, ParameterSet& to, const Sequel& sequel) {
-  BatchSource* source = sequel.source;
+void CudaLearner::EnqueueFindings(const SampleCall& samples, ParameterSet& to, const InRow& row) {
+  BatchSource* source = row.source;
   const bool for_host = source == nullptr;
-  LaunchStatistics({.samples = Samples(from),
+  LaunchStatistics({.samples = samples,
                     .quantiles = quantiles_.data(),
                     .td_error = for_host ? host_td_errors_.data() : td_errors_.data(),
                     .uncertainty = for_host ? host_uncertainty_.data() : uncertainty_.data()},
                    findings_);
   if (source != nullptr) {
-    source->EnqueueFindings({.weights = Staged<float>(from, batch_layout_.weights),
+    source->EnqueueFindings({.weights = samples.weights,
                              .td_error = td_errors_.data(),
                              .uncertainty = uncertainty_.data()},
                             findings_);
-    if (!sequel.last) source->EnqueueBatch(BatchOf(to), findings_);
+    if (!row.last) source->EnqueueBatch(BatchOf(to), findings_);
   }
   CheckCuda(cudaEventRecord(findings_done_, findings_), "cudaEventRecord");
 }

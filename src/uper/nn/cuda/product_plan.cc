@@ -6,8 +6,8 @@
 namespace uper {
 namespace {
 
-// The model: groups of multiprocessors that hold two blocks each (an H200's, as found out from the
-// clusters that it has room for); cycles.
+// The model: groups of multiprocessors that hold two blocks each (sizes that explain which clusters
+// an H200 was seen to take at once); cycles.
 constexpr int kGroups[] = {18, 18, 18, 18, 18, 16, 16, 10};
 constexpr int kResident = 2;
 constexpr double kBlockCycles = 3000;   // start, first data and results of a block

@@ -1,0 +1,154 @@
+// Updates and decisions that are queued behind and beside each other.
+
+#include "uper/nn/cuda/cuda_replay_test_support.h"
+
+namespace uper {
+namespace {
+
+using CudaReplayQueueTest = GpuTest;
+
+// Several updates in a row without a word from the host are the same updates.
+TEST_F(CudaReplayQueueTest, QueuedUpdatesAreThoseThatAreWaitedFor) {
+  const GpuReplaySpec spec = SpecOf(300, 3);
+  Pair waited(spec, 3), queued(spec, 3);
+  for (Pair* pair : {&waited, &queued}) {
+    pair->Add(200);
+    pair->Follow();
+  }
+  RandomStream a(11, "uniforms"), b(11, "uniforms");
+  std::vector<double> losses;
+  for (int i = 0; i < 150; ++i) {
+    if (i == 40) waited.gpu.CopyTarget();
+    waited.memory->QueueUpdate({.importance_exponent = 0.5, .uniforms = Uniforms(a)});
+    losses.push_back(waited.memory->NextReport(true)->loss);
+  }
+  std::size_t reported = 0;
+  for (int i = 0; i < 150; ++i) {
+    if (i == 40) queued.gpu.CopyTarget();
+    if (i >= 64) {
+      ASSERT_EQ(queued.memory->NextReport(true)->loss, losses[reported++]);
+    }
+    queued.memory->QueueUpdate({.importance_exponent = 0.5, .uniforms = Uniforms(b)});
+  }
+  while (const auto report = queued.memory->NextReport(true)) {
+    ASSERT_EQ(report->loss, losses[reported++]);
+  }
+  EXPECT_EQ(reported, losses.size());
+  EXPECT_TRUE(std::ranges::equal(waited.gpu.State().online, queued.gpu.State().online));
+  EXPECT_EQ(queued.gpu.updates(), 150);
+}
+
+// Several updates in one graph are the same updates, though a batch is drawn before the update that
+// precedes it has ended.
+TEST_F(CudaReplayQueueTest, UpdatesAtOnceAreThoseOneByOne) {
+  const GpuReplaySpec spec = SpecOf(300, 3);
+  Pair single(spec, 3), several(spec, 3);
+  RandomStream a(12, "uniforms"), b(12, "uniforms");
+  for (const int count : {1, 2, 3, GpuReplay::kMostUpdates, 4, 1, 5}) {
+    for (Pair* pair : {&single, &several}) {
+      pair->Add(40);  // later ones come over the seam
+      pair->Follow();
+    }
+    std::vector<std::vector<double>> uniforms;
+    std::vector<GpuUpdate> updates;
+    for (int i = 0; i < count; ++i) uniforms.push_back(Uniforms(b));
+    for (int i = 0; i < count; ++i) {
+      updates.push_back({.importance_exponent = 0.1 * i, .uniforms = uniforms[i]});
+    }
+    several.memory->QueueUpdates(updates);
+    for (int i = 0; i < count; ++i) {
+      single.memory->QueueUpdate({.importance_exponent = 0.1 * i, .uniforms = Uniforms(a)});
+      const GpuUpdateReport expected = *single.memory->NextReport(/*wait=*/true);
+      const GpuUpdateReport report = *several.memory->NextReport(/*wait=*/true);
+      ASSERT_EQ(report.loss, expected.loss) << i << " of " << count;
+      EXPECT_EQ(report.gradient_norm, expected.gradient_norm);
+      EXPECT_TRUE(std::ranges::equal(report.ids, expected.ids));
+      EXPECT_TRUE(std::ranges::equal(report.weights, expected.weights));
+      EXPECT_TRUE(std::ranges::equal(report.td_error, expected.td_error));
+    }
+  }
+  EXPECT_TRUE(std::ranges::equal(single.gpu.State().online, several.gpu.State().online));
+  EXPECT_EQ(several.gpu.updates(), single.gpu.updates());
+  std::vector<float> priorities(several.buffer.size()), expected(single.buffer.size());
+  double largest = 0, expected_largest = 0;
+  several.memory->GetPriorities(priorities, largest);
+  single.memory->GetPriorities(expected, expected_largest);
+  EXPECT_EQ(priorities, expected);
+  EXPECT_EQ(largest, expected_largest);
+}
+
+// Each update reports its own draw.
+TEST_F(CudaReplayQueueTest, OnlyDrawsWithoutMassAreReportedSo) {
+  const GpuReplaySpec spec = SpecOf(1, 0);
+  Pair pair(spec, 1);
+  pair.Add(1);
+  pair.Follow();
+  pair.memory->SetPriorities(std::vector<float>(1, 0.0F), 1);
+  const std::vector<double> uniforms(kBatch, 0.5);
+  const std::vector<GpuUpdate> updates(2, {.importance_exponent = 1, .uniforms = uniforms});
+  pair.memory->QueueUpdates(updates);
+  EXPECT_TRUE(pair.memory->NextReport(/*wait=*/true)->massless);
+  EXPECT_FALSE(pair.memory->NextReport(/*wait=*/true)->massless);
+}
+
+TEST_F(CudaReplayQueueTest, ActsOnStoredFrames) {
+  const GpuReplaySpec spec = SpecOf(50, 4);
+  Pair pair(spec, 4);
+  pair.Add(70);  // beyond the seam
+  pair.Follow();
+  const std::vector<std::uint64_t> ids = {69, 30, 60};
+  std::vector<std::uint32_t> slots;
+  for (const std::uint64_t id : ids) {
+    for (int j = 0; j < 4; ++j) slots.push_back(pair.store.SlotAt(id, j));
+  }
+  slots[0] = kGpuZeroSlot;
+  Store::Batch batch = pair.store.Gather(ids);
+  std::fill_n(batch.s_tm1.begin(), kPixels, std::byte{0});
+  std::vector<float> q(9), expected(9);
+  pair.gpu.ActionValues(batch.s_tm1, 3, expected);
+  pair.memory->BeginActing(slots, 3);
+  pair.memory->QueueUpdate({.uniforms = std::vector<double>(kBatch, 0.5)});  // too late to matter
+  pair.memory->FinishActing(3, q);
+  EXPECT_EQ(q, expected);
+}
+
+// What is stored and drawn beside many decisions is what would be without them.
+TEST_F(CudaReplayQueueTest, ManyDecisionsDoNotMatter) {
+  const GpuReplaySpec spec = SpecOf(60, 4);
+  Pair acting(spec, 4), quiet(spec, 4);
+  RandomStream a(13, "uniforms"), b(13, "uniforms");
+  constexpr int kDecisions = 6;
+  std::vector<float> q(3 * kDecisions), expected(q.size());
+  for (int round = 0; round < 30; ++round) {
+    for (Pair* pair : {&acting, &quiet}) {
+      pair->Add(7);
+      pair->Follow();
+    }
+    std::vector<std::uint64_t> ids;
+    std::vector<std::uint32_t> slots;
+    for (int i = 0; i < kDecisions; ++i) {
+      ids.push_back(acting.buffer.next_id() - 1 - i);  // some of them new
+      for (int j = 0; j < 4; ++j) slots.push_back(acting.store.SlotAt(ids.back(), j));
+    }
+    quiet.gpu.ActionValues(acting.store.Gather(ids).s_tm1, kDecisions, expected);
+    acting.memory->BeginActing(slots, kDecisions);
+    for (const bool acts : {true, false}) {
+      const std::vector<double> first = Uniforms(acts ? a : b), second = Uniforms(acts ? a : b);
+      const GpuUpdate updates[] = {{.importance_exponent = 0.5, .uniforms = first},
+                                   {.importance_exponent = 0.7, .uniforms = second}};
+      (acts ? acting : quiet).memory->QueueUpdates(updates);
+    }
+    acting.memory->FinishActing(kDecisions, q);
+    EXPECT_EQ(q, expected);
+    for (int i = 0; i < 2; ++i) {
+      const GpuUpdateReport report = *acting.memory->NextReport(/*wait=*/true);
+      const GpuUpdateReport same = *quiet.memory->NextReport(/*wait=*/true);
+      ASSERT_EQ(report.loss, same.loss) << round;
+      ASSERT_TRUE(std::ranges::equal(report.ids, same.ids));
+    }
+  }
+  EXPECT_TRUE(std::ranges::equal(acting.gpu.State().online, quiet.gpu.State().online));
+}
+
+}  // namespace
+}  // namespace uper
