@@ -257,17 +257,6 @@ __device__ void PutMeans(const HeadStep& step, const HeadGroup& group, int lane,
   }
 }
 
-// Averages over the members, in order.
-__device__ void PutMeanOfMembers(const HeadStep& step, int action, int unit) {
-  const HeadShape& s = step.shape;
-  float sum = 0;
-#pragma unroll 10
-  for (int k = 0; k < s.members; ++k) {
-    sum += __ldcg(step.tables.member_weights + (k * s.actions + action) * s.hidden + unit);
-  }
-  step.tables.mean_weights[action * s.hidden + unit] = sum / static_cast<float>(s.members);
-}
-
 // Whoever has the last member of a group averages over the members.
 __device__ void PutMeansOfMembers(const HeadStep& step, const HeadGroup& group, int lane) {
   const HeadShape& s = step.shape;
@@ -280,18 +269,10 @@ __device__ void PutMeansOfMembers(const HeadStep& step, const HeadGroup& group, 
   }
   before = __shfl_sync(kAllLanes, before, 0);
   if (before + 1 < static_cast<unsigned>(s.members)) return;
-  if (lane < group.units) PutMeanOfMembers(step, group.action, group.first_unit + lane);
-  if (lane == 0) *done = 0;
-}
-
-// The same of all groups, when they are there.
-__device__ void PutAllMeansOfMembers(const HeadStep& step) {
-  const HeadShape& s = step.shape;
-  const int threads = static_cast<int>(gridDim.x * blockDim.x);
-  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < s.actions * s.hidden;
-       i += threads) {
-    PutMeanOfMembers(step, i / s.hidden, i % s.hidden);
+  if (lane < group.units) {
+    PutMeanOfMembers(s, step.tables, group.action, group.first_unit + lane);
   }
+  if (lane == 0) *done = 0;
 }
 
 // Floats of one array of a stage.
@@ -299,8 +280,8 @@ __host__ __device__ int StageRoom(int tile, int outputs) {
   return (kUnits * (outputs < tile ? outputs : tile) + 3) / 4 * 4;
 }
 
-// Fences are dear while so much is written: of a step ahead the one that may follow it averages
-// over the members.
+// Fences are dear while so much is written: of a step ahead the step's end averages over the
+// members.
 template <bool kAdam, int kLane, bool kWhole>
 __global__ void __launch_bounds__(kThreads)
     HeadOptimizerKernel(const __grid_constant__ HeadStep step) {
@@ -309,10 +290,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ ArrivalBarrier barriers[kWarps];
   const HeadShape& s = step.shape;
   AwaitPredecessor();
-  if (!IsDue(step.kind, *step.state)) {
-    if (step.kind == StepKind::kAgain && !s.separate_hidden) PutAllMeansOfMembers(step);
-    return;
-  }
+  if (!IsDue(step.kind, *step.state)) return;
   const bool average_members = step.kind != StepKind::kAhead && !s.separate_hidden;
   const StepScales scales = StepScalesOf(step.kind, *step.state);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;

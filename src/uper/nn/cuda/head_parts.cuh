@@ -28,6 +28,17 @@ __device__ inline bool Learns(const std::uint64_t* masks, int b, int member) {
   return (__ldg(reinterpret_cast<const unsigned long long*>(masks) + b) >> member & 1) != 0;
 }
 
+// The mean of a weight over members that share the hidden layer, in their order.
+__device__ inline void PutMeanOfMembers(const HeadShape& s, const HeadTablePointers& tables,
+                                        int action, int unit) {
+  float sum = 0;
+#pragma unroll 10
+  for (int k = 0; k < s.members; ++k) {
+    sum += __ldcg(tables.member_weights + (k * s.actions + action) * s.hidden + unit);
+  }
+  tables.mean_weights[action * s.hidden + unit] = sum / static_cast<float>(s.members);
+}
+
 // list: the samples that `belongs` accepts, ascending; returns how many. The first warp works.
 template <typename Belongs>
 __device__ int ListSamples(int batch, int* list, int* count, const Belongs& belongs) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "uper/nn/cuda/head_parts.cuh"
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/optimizer_kernels.h"
 #include "uper/nn/cuda/optimizer_step.cuh"
@@ -46,13 +47,13 @@ struct ThreadShare {
   __device__ bool has_first() const { return first < end; }
 };
 // Of a range that `count` blocks share.
-__device__ ThreadShare ShareOf(const GradientRange& range, unsigned index, unsigned count) {
-  return {.first = range.begin + std::size_t{index} * kThreads + threadIdx.x,
+__device__ ThreadShare ShareOf(const GradientRange& range, int index, int count) {
+  return {.first = range.begin + std::size_t{1} * index * kThreads + threadIdx.x,
           .end = range.end,
-          .step = std::size_t{count} * kThreads};
+          .step = std::size_t{1} * count * kThreads};
 }
 // Of the bias: a block has one (action, member), or the one number that all share.
-__device__ ThreadShare BiasShareOf(const FinishStep& call, unsigned index) {
+__device__ ThreadShare BiasShareOf(const FinishStep& call, int index) {
   const std::size_t row = call.shape.shared_bias ? 1 : call.shape.outputs;
   const std::size_t begin = call.bias + index * row;
   return {.first = begin + threadIdx.x, .end = begin + row, .step = kThreads};
@@ -84,6 +85,13 @@ __device__ void PutBiasMean(const FinishStep& call, int index, float sum) {
     call.tables.member_bias[index % s.members * s.actions + index / s.members] =
         sum / static_cast<float>(s.outputs);
   }
+}
+
+// Of the head's weights as they were stepped ahead; a thread has one unit of one action.
+__device__ void PutMeansOfMembers(const FinishStep& call, int index) {
+  const HeadShape& s = call.shape;
+  const int i = index * kThreads + static_cast<int>(threadIdx.x);
+  if (i < s.actions * s.hidden) PutMeanOfMembers(s, call.tables, i / s.hidden, i % s.hidden);
 }
 
 // What the step is like, from all parts of the gradient's norm and of the loss.
@@ -139,28 +147,39 @@ __device__ Outcome FindOutcome(const FinishStep& call) {
           .scale = clipped ? static_cast<float>(max_norm / norm) : 1.0F};
 }
 
+// What the blocks do: those of the head's bias come first, then those of the means over members,
+// then those of everything else.
+struct Division {
+  int bias = 0, means = 0, rest = 0;
+
+  __host__ __device__ int blocks() const { return bias + means + rest; }
+};
+
 // Every block finds out by itself how the step is taken; what a thread steps first is on its way
-// meanwhile. The first blocks do the bias.
+// meanwhile.
 template <bool kAdam>
 __global__ void __launch_bounds__(kThreads)
     FinishStepKernel(const __grid_constant__ FinishStep call,
-                     const __grid_constant__ StepRules rules, int bias_blocks) {
+                     const __grid_constant__ StepRules rules,
+                     const __grid_constant__ Division division) {
   AwaitPredecessor();
-  const int index = static_cast<int>(blockIdx.x) - bias_blocks;
-  const unsigned count = gridDim.x - bias_blocks;
-  const ThreadShare share = index < 0 ? BiasShareOf(call, blockIdx.x)
-                                      : ShareOf(call.plain, static_cast<unsigned>(index), count);
+  const int block = static_cast<int>(blockIdx.x);
+  const bool bias = block < division.bias;
+  const int index = block - division.bias - division.means;
+  if (!bias && index < 0) return PutMeansOfMembers(call, block - division.bias);
+  const ThreadShare share =
+      bias ? BiasShareOf(call, block) : ShareOf(call.plain, index, division.rest);
   Entry first;
   if (share.has_first()) first = Load(call, share.first);
   StepScales scales = StepScalesOf(StepKind::kPlain, *call.state);
   const Outcome outcome = FindOutcome(call);
   scales.gradient_scale = outcome.scale;
-  if (blockIdx.x == 0 && threadIdx.x == 0) outcome.Report(call);
+  if (index == 0 && threadIdx.x == 0) outcome.Report(call);
   if (!outcome.finite) return;
   const float sum = StepShare<kAdam>(rules, scales, call, share, first);
-  if (index < 0) return PutBiasMean(call, static_cast<int>(blockIdx.x), sum);
+  if (bias) return PutBiasMean(call, block, sum);
   if (outcome.scale < 1) {
-    const ThreadShare again = ShareOf(call.ahead, static_cast<unsigned>(index), count);
+    const ThreadShare again = ShareOf(call.ahead, index, division.rest);
     if (again.has_first()) {
       StepShare<kAdam>(rules, scales, call, again, Load(call, again.first));
     }
@@ -193,16 +212,19 @@ OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimize
 
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream) {
   constexpr int kMostBlocks = 528;
-  const int blocks =
-      std::clamp(Pieces(call.plain.end - call.plain.begin, kThreads), 1, kMostBlocks);
-  const bool has_bias = call.tables.member_bias != nullptr;
-  const int bias_blocks = !has_bias                ? 0
-                          : call.shape.shared_bias ? 1
-                                                   : call.shape.actions * call.shape.members;
+  const HeadShape& head = call.shape;
+  Division division{
+      .rest = std::clamp(Pieces(call.plain.end - call.plain.begin, kThreads), 1, kMostBlocks)};
+  if (call.tables.member_bias != nullptr) {
+    division.bias = head.shared_bias ? 1 : head.actions * head.members;
+  }
+  if (call.tables.mean_weights != nullptr && !head.separate_hidden) {
+    division.means = Pieces(std::size_t{1} * head.actions * head.hidden, kThreads);
+  }
   LaunchKernel(
       "end of the step", call.rules.adam ? FinishStepKernel<true> : FinishStepKernel<false>,
-      {.grid = static_cast<unsigned>(bias_blocks + blocks), .block = kThreads, .stream = stream},
-      call, StepRules(call.rules), bias_blocks);
+      {.grid = static_cast<unsigned>(division.blocks()), .block = kThreads, .stream = stream}, call,
+      StepRules(call.rules), division);
 }
 
 void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream) {

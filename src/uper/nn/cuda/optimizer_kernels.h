@@ -85,13 +85,14 @@ struct FinishStep {
   // The head's bias, with its averages; if tables.member_bias is not null.
   HeadShape shape;
   std::size_t bias = 0;  // its first entry
+  // If tables.mean_weights is not null: also from member_weights, as a step ahead has left them.
   HeadTablePointers tables;
 };
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream);
 
 // One step on the head's weights, whose gradient is formed in registers; the averages of the
-// weights follow on the way, those over members after the step itself or, of a step ahead, in the
-// next one that is not due. `weights` starts at the head's weights.
+// weights follow on the way, but for those over members that share the hidden layer of a step
+// ahead, which LaunchFinishStep() makes. `weights` starts at the head's weights.
 void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
                          const HeadGradient& gradient, const ParameterStep& weights,
                          const StepState* state, const HeadTablePointers& tables,
