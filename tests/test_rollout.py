@@ -48,6 +48,9 @@ def dumped(uper, path, *arguments, **options):
          ["environment.sticky"]),
         (["--env", "minatar/breakout", "--policy", "random", "--set", "environment.sticky"], 2,
          ["key"]),
+        (["--env", "minatar/breakout", "--policy", "random", "--environments", "0"], 2, ["--environments"]),
+        (["--env", "minatar/breakout", "--policy", "random", "--environments", "2", "--dump", "x.npz"], 2,
+         ["--dump", "one environment"]),
         (["--env", "minatar/breakout", "--policy", "random", "--steps", "5", "--dump", "no/x.npz"], 2,
          ["no/x.npz"]),
         (["--env", "minatar/breakout", "--policy", "random", "--steps", "1000000000000", "--dump",
@@ -106,6 +109,26 @@ def test_the_seed_decides_the_actions_too(uper, tmp_path):
     first, second = (dumped(uper, tmp_path / f"{seed}.npz", "--policy", "random", "--steps", 600,
                             "--seed", seed)[1]["action"] for seed in (3, 4))
     assert 400 < (first != second).sum() < 590, "independent draws of 6 differ in 500 of 600"
+
+
+def test_environments_share_the_episodes_whatever_the_threads(uper):
+    play = ["--policy", "random", "--episodes", 40]
+    one = rollout(uper, *play)
+    summaries = [rollout(uper, *play, "--environments", 3, "--threads", threads) for threads in (1, 2, 3)]
+    assert summaries[0] == summaries[1] == summaries[2]
+    several = summaries[0]
+    assert several["episodes"] == 40 and several["environments"] == 3 and several["unfinished_steps"] == 0
+    assert several["steps"] == sum(several["lengths"])
+    assert several["returns"][::3] == one["returns"][:14], "the first plays as it would alone"
+    assert several["lengths"][::3] == one["lengths"][:14]
+    assert several["lengths"][1::3] != several["lengths"][::3][:13], "the others have random numbers of their own"
+
+
+def test_environments_share_the_steps(uper):
+    summary = rollout(uper, "--policy", "random", "--steps", 1001, "--environments", 4)
+    assert summary["steps"] == 1001
+    assert sum(summary["lengths"]) + summary["unfinished_steps"] == 1001
+    assert rollout(uper, "--policy", "random", "--steps", 2, "--environments", 5)["steps"] == 2
 
 
 def test_dumped_actions_play_the_same_game_again(uper, tmp_path):

@@ -129,6 +129,15 @@ void AddRollout(CLI::App& app, const StopFlag& stop, Command& chosen) {
   command->add_option("--steps", options->steps, "Steps to play")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->excludes(episodes);
+  command
+      ->add_option("--environments", options->environments,
+                   "Environments that share them, each with its own random numbers")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command
+      ->add_option("--threads", options->threads,
+                   "Environments that play at a time (default: one a core); changes no result")
+      ->check(CLI::Range(1, 1024));
   command->add_option("--seed", options->seed, "Decides everything random")->capture_default_str();
   command->add_option("--dump", options->dump, "Write every step to this .npz file");
   AddSettings(command, options->assignments, "key=value: an environment.* key");

@@ -43,6 +43,8 @@ struct RolloutOptions {
   std::filesystem::path actions;  // one action index a line
   std::int64_t episodes = 0;      // 0: no limit; both 0: 100 episodes
   std::int64_t steps = 0;
+  int environments = 1;  // that share them
+  int threads = 0;       // 0: one a core
   std::uint64_t seed = 1;
   std::filesystem::path dump;            // .npz; empty: none
   std::vector<std::string> assignments;  // environment.* only

@@ -14,6 +14,7 @@
 #include "apps/uper/observation_stack.h"
 #include "uper/base/check.h"
 #include "uper/base/npz_writer.h"
+#include "uper/base/parallel.h"
 #include "uper/base/random.h"
 #include "uper/core/moments.h"
 #include "uper/envs/registry.h"
@@ -26,16 +27,19 @@ constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxDumpBytes = (std::int64_t{1} << 32) - (1 << 20);  // of a plain .npz
 constexpr double kMebibyte = 1 << 20;
 
-// What is played; seed and options decide everything, so it can be played twice.
+// What one environment plays; seed, index and options decide everything, so it can be played twice.
 struct Script {
   std::string env;
   EnvironmentOptions options;
   std::uint64_t seed = 1;
+  std::uint64_t index = 0;   // of the environment
   std::vector<int> actions;  // empty: uniformly random ones
   std::int64_t max_episodes = kUnlimited;
   std::int64_t max_steps = kUnlimited;
 
-  std::unique_ptr<Environment> MakeGame() const { return MakeEnvironment(env, options, seed, 0); }
+  std::unique_ptr<Environment> MakeGame() const {
+    return MakeEnvironment(env, options, seed, index);
+  }
 };
 
 // Every step, in memory that was set aside before.
@@ -115,7 +119,7 @@ Outcome Play(const Script& script, StepRecorder* recorder, const StopFlag& stop)
   const std::unique_ptr<Environment> environment = script.MakeGame();
   const int actions = environment->spec().actions;
   std::vector<std::byte> observation(environment->spec().observation_bytes());
-  RandomStream policy(script.seed, "rollout policy");
+  RandomStream policy(script.seed, "rollout policy", script.index);
   Outcome outcome;
   while (outcome.steps < script.max_steps && std::ssize(outcome.returns) < script.max_episodes) {
     environment->Reset(observation);
@@ -146,6 +150,9 @@ Script ScriptFrom(const RolloutOptions& options) {
   if (options.policy.empty() == options.actions.empty()) {
     throw Error(ErrorKind::kUsage, "give either --policy random or --actions FILE");
   }
+  if (options.environments > 1 && !(options.actions.empty() && options.dump.empty())) {
+    throw Error(ErrorKind::kUsage, "--actions and --dump are for one environment");
+  }
   Script script{.env = options.env,
                 .options = EnvironmentOptionsFrom(options.assignments),
                 .seed = options.seed};
@@ -159,6 +166,47 @@ Script ScriptFrom(const RolloutOptions& options) {
     script.max_episodes = kDefaultEpisodes;
   }
   return script;
+}
+
+// How much of `total` the index-th of `count` has, those in front the larger shares.
+std::int64_t ShareOf(std::int64_t total, int count, int index) {
+  if (total == kUnlimited) return kUnlimited;
+  return total / count + (index < total % count ? 1 : 0);
+}
+
+// The environments take turns: of episodes, one after the other has the next.
+Outcome InTurns(std::span<const Outcome> parts) {
+  Outcome all;
+  std::size_t longest = 0;
+  for (const Outcome& part : parts) {
+    all.steps += part.steps;
+    all.frames += part.frames;
+    longest = std::max(longest, part.returns.size());
+  }
+  for (std::size_t episode = 0; episode < longest; ++episode) {
+    for (const Outcome& part : parts) {
+      if (episode >= part.returns.size()) continue;
+      all.returns.push_back(part.returns[episode]);
+      all.lengths.push_back(part.lengths[episode]);
+    }
+  }
+  return all;
+}
+
+// Each environment plays its share by itself, so that none waits for another.
+Outcome PlayBesideEachOther(const Script& script, const RolloutOptions& options,
+                            const StopFlag& stop) {
+  std::vector<Outcome> parts(options.environments);
+  const int threads =
+      std::min(options.threads > 0 ? options.threads : AvailableCores(), options.environments);
+  ParallelFor(threads, parts.size(), stop, [&](std::size_t i) {
+    Script mine = script;
+    mine.index = i;
+    mine.max_episodes = ShareOf(script.max_episodes, options.environments, static_cast<int>(i));
+    mine.max_steps = ShareOf(script.max_steps, options.environments, static_cast<int>(i));
+    parts[i] = Play(mine, nullptr, stop);
+  });
+  return InTurns(parts);
 }
 
 // Refuses a dump that would not fit, before memory is taken.
@@ -195,13 +243,19 @@ Outcome PlayAndDump(const Script& script, const std::filesystem::path& path, con
 }
 
 nlohmann::ordered_json Describe(const RolloutOptions& options, const Outcome& outcome) {
-  nlohmann::ordered_json json = {
-      {"env", options.env},        {"policy", options.policy.empty() ? "file" : options.policy},
-      {"seed", options.seed},      {"episodes", outcome.returns.size()},
-      {"steps", outcome.steps},    {"frames", outcome.frames},
-      {"mean_return", nullptr},    {"standard_error", nullptr},
-      {"mean_length", nullptr},    {"shortest_length", nullptr},
-      {"longest_length", nullptr}, {"unfinished_steps", outcome.steps}};
+  nlohmann::ordered_json json = {{"env", options.env},
+                                 {"policy", options.policy.empty() ? "file" : options.policy},
+                                 {"seed", options.seed},
+                                 {"environments", options.environments},
+                                 {"episodes", outcome.returns.size()},
+                                 {"steps", outcome.steps},
+                                 {"frames", outcome.frames},
+                                 {"mean_return", nullptr},
+                                 {"standard_error", nullptr},
+                                 {"mean_length", nullptr},
+                                 {"shortest_length", nullptr},
+                                 {"longest_length", nullptr},
+                                 {"unfinished_steps", outcome.steps}};
   if (!outcome.returns.empty()) {
     const double episodes = static_cast<double>(outcome.returns.size());
     const Moments moments = ComputeMoments<double>(outcome.returns);
@@ -236,8 +290,9 @@ void PrintText(const nlohmann::ordered_json& json) {
         json.at("longest_length").get<std::int64_t>());
   }
   if (unfinished > 0) {
-    fmt::print("{} of {} steps belong to an episode that did not end\n", unfinished,
-               json.at("steps").get<std::int64_t>());
+    fmt::print("{} of {} steps belong to {} that did not end\n", unfinished,
+               json.at("steps").get<std::int64_t>(),
+               json.at("environments") == 1 ? "an episode" : "episodes");
   }
 }
 
@@ -245,8 +300,8 @@ void PrintText(const nlohmann::ordered_json& json) {
 
 int Rollout(const RolloutOptions& options, const StopFlag& stop) {
   const Script script = ScriptFrom(options);
-  const Outcome outcome =
-      options.dump.empty() ? Play(script, nullptr, stop) : PlayAndDump(script, options.dump, stop);
+  const Outcome outcome = options.dump.empty() ? PlayBesideEachOther(script, options, stop)
+                                               : PlayAndDump(script, options.dump, stop);
   const nlohmann::ordered_json json = Describe(options, outcome);
   if (options.json) {
     fmt::print("{}\n", json.dump());
