@@ -88,12 +88,12 @@ class GpuExperienceLearner final : public ExperienceLearner {
   }
 
   void LearnAtOnce(int count, double importance_exponent) {
-    const auto room_is_left = [&] { return pending_ + count <= GpuReplay::kMaxQueued; };
-    while (const auto report = memory_.NextReport(/*wait=*/!room_is_left())) Take(*report);
+    while (pending_ + count > GpuReplay::kMaxQueued) Take(*memory_.NextReport(/*wait=*/true));
     GpuUpdate updates[GpuReplay::kMostUpdates];
     for (int i = 0; i < count; ++i) updates[i] = Draw(i, importance_exponent);
     memory_.QueueUpdates(std::span(updates).first(count));
     pending_ += count;
+    while (const auto report = memory_.NextReport(/*wait=*/false)) Take(*report);
   }
 
   // The i-th of several.

@@ -62,19 +62,15 @@ void CudaLearner::AwaitActionValues(int count) {
 }
 
 void CudaLearner::BeginActing(BatchSource& source, int count) {
-  UPER_CHECK(!begun_, "an update is under way");
-  UPER_CHECK(count >= 1 && count <= spec_.batch, "the batch does not fit");
-  Graph& graph = source_acting_graphs_[current_][count];
-  if (!graph) {
-    graph = Graph(main_, [&] {
-      if (acting_torso_.reads_planes() && source.ActingPlanes() != nullptr) {
-        return EnqueueActing(current(), count, {.planes = source.ActingPlanes()});
-      }
-      source.EnqueueObservations(count, acting_bytes_.data(), main_);
-      EnqueueActing(current(), count, {.pixels = acting_bytes_.data()});
-    });
+  Launch(source, {.decisions = count});
+}
+
+void CudaLearner::EnqueueDecisions(BatchSource& source, int count) {
+  if (acting_torso_.reads_planes() && source.ActingPlanes() != nullptr) {
+    return EnqueueActing(current(), count, {.planes = source.ActingPlanes()});
   }
-  graph.Launch(main_);
+  source.EnqueueObservations(count, acting_bytes_.data(), main_);
+  EnqueueActing(current(), count, {.pixels = acting_bytes_.data()});
 }
 
 void CudaLearner::FinishActing(int count, std::span<float> q) {

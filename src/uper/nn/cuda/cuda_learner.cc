@@ -141,7 +141,6 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   for (int i = 0; i < 2; ++i) {
     update_graphs_[i] = Graph(main_, [&] { EnqueueUpdate(sets_[i], sets_[1 - i], {}); });
     acting_graphs_[i].resize(batch + 1);
-    source_acting_graphs_[i].resize(batch + 1);
   }
 }
 
@@ -222,13 +221,33 @@ std::unique_ptr<GpuReplay> CudaLearner::MakeReplay(const GpuReplaySpec& spec) {
 }
 
 void CudaLearner::QueueUpdates(BatchSource& source, int count) {
+  Launch(source, {.updates = count});
+}
+
+void CudaLearner::ActAndQueueUpdates(BatchSource& source, int decisions, int updates,
+                                     cudaEvent_t batch_ready) {
+  Launch(source, {.decisions = decisions, .updates = updates}, batch_ready);
+}
+
+void CudaLearner::Launch(BatchSource& source, const SourceWork& work, cudaEvent_t batch_ready) {
   UPER_CHECK(!begun_, "an update is under way");
-  UPER_CHECK(count >= 1 && count <= kMostUpdates, "too many updates at once");
-  Graph& graph = source_graphs_[current_][count];
-  if (!graph) graph = Graph(main_, [&] { EnqueueUpdates(source, count); });
+  UPER_CHECK(work.decisions <= spec_.batch, "the batch does not fit");
+  UPER_CHECK(work.updates <= kMostUpdates, "too many updates at once");
+  Graph& graph = source_graphs_[current_][work];
+  if (!graph) {
+    graph = Graph(main_, [&] {
+      if (work.decisions > 0) EnqueueDecisions(source, work.decisions);
+      if (batch_ready != nullptr) {
+        CheckCuda(cudaStreamWaitEvent(main_, batch_ready, cudaEventWaitExternal),
+                  "cudaStreamWaitEvent");
+      }
+      EnqueueUpdates(source, work.updates);
+    });
+  }
   graph.Launch(main_);
-  updates_ += count;
-  current_ = (current_ + count) % 2;
+  if (work.updates == 0) return;
+  updates_ += work.updates;
+  current_ = (current_ + work.updates) % 2;
   host_fresh_ = false;
 }
 

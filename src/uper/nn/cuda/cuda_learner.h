@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "uper/nn/cuda/batch_source.h"
@@ -83,6 +85,9 @@ class CudaLearner final : public GpuLearner {
   // them, for which the second does not wait.
   void BeginActing(BatchSource& source, int count);
   void FinishActing(int count, std::span<float> q);
+  // BeginActing() and QueueUpdates() in one graph. The first batch need only be there after
+  // `batch_ready`, always the same event, which was recorded before the call.
+  void ActAndQueueUpdates(BatchSource& source, int decisions, int updates, cudaEvent_t batch_ready);
 
  private:
   // Activations of the passes of an update.
@@ -99,6 +104,13 @@ class CudaLearner final : public GpuLearner {
     BatchSource* source = nullptr;
     bool first = true, last = true;  // of the graph's updates
   };
+  // What a graph does for a source, in this order.
+  struct SourceWork {
+    int decisions = 0, updates = 0;
+    auto operator<=>(const SourceWork&) const = default;
+  };
+  void Launch(BatchSource& source, const SourceWork& work, cudaEvent_t batch_ready = nullptr);
+  void EnqueueDecisions(BatchSource& source, int count);
   void EnqueueUpdates(BatchSource& source, int count);
   void EnqueueUpdate(ParameterSet& from, ParameterSet& to, const InRow& row);
   void EnqueueForward(ParameterSet& from, Follow follow);
@@ -176,9 +188,8 @@ class CudaLearner final : public GpuLearner {
   DeviceBuffer<Uncertainty> uncertainty_;
   PinnedBuffer<double> host_td_errors_;
   PinnedBuffer<Uncertainty> host_uncertainty_;
-  std::array<Graph, 2> update_graphs_;  // [current_]
-  // [current_][count]; made when first needed.
-  std::array<std::array<Graph, kMostUpdates + 1>, 2> source_graphs_;
+  std::array<Graph, 2> update_graphs_;                        // [current_]
+  std::array<std::map<SourceWork, Graph>, 2> source_graphs_;  // [current_]; made when first needed
   bool begun_ = false;
   mutable FloatBuffer host_gradient_;
 
@@ -195,7 +206,6 @@ class CudaLearner final : public GpuLearner {
   std::vector<int> seen_counts_;
   // [current_][count]; made when first needed.
   std::array<std::vector<Graph>, 2> acting_graphs_;
-  std::array<std::vector<Graph>, 2> source_acting_graphs_;
 };
 
 }  // namespace uper

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "uper/base/check.h"
 #include "uper/replay/stored_priority.h"
@@ -12,8 +13,9 @@ namespace {
 
 constexpr std::size_t kBlocks = 4;            // in flight
 constexpr std::size_t kRecordsOfABlock = 64;  // transitions, and frames
-// A second stream takes some microseconds, and a place among few: runs side by side, of which each
-// decides for one environment, do without.
+// While the GPU is busy, so many decisions wait for the updates that may be queued behind them: as
+// one graph the two take some microseconds less, because what a graph prepares for its branches is
+// done while its first kernel runs.
 constexpr int kManyDecisions = 4;
 
 GpuReplaySpec Checked(const GpuReplaySpec& spec) {
@@ -85,7 +87,10 @@ CudaReplay::CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner)
 }
 
 // Nothing may still use what is freed next.
-CudaReplay::~CudaReplay() { cudaStreamSynchronize(learner_.stream()); }
+CudaReplay::~CudaReplay() {
+  cudaStreamSynchronize(side_);
+  cudaStreamSynchronize(learner_.stream());
+}
 
 void CudaReplay::Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) {
   if (transitions.first_id >= next_id_) {
@@ -145,34 +150,50 @@ void CudaReplay::Stage(const ReplayGrowth& growth, Block* block) {
 
 void CudaReplay::LaunchStaged() {
   if (!staged_) return;
-  BesideActing([this](cudaStream_t stream) { LaunchGrow(memory_, *staged_, stream); });
-  // Acting may read it, too.
+  LaunchDecisions();  // they may read it
+  LaunchGrow(memory_, *staged_, learner_.stream());
+  ReleaseStaged();
+}
+
+// What uses it has been enqueued.
+void CudaReplay::ReleaseStaged() {
   if (staged_block_ != nullptr) staged_block_->taken->Record(learner_.stream());
+  staged_block_ = nullptr;
   staged_.reset();
 }
 
-template <typename Enqueue>
-void CudaReplay::BesideActing(const Enqueue& enqueue) {
-  if (!acts_beside_) return enqueue(learner_.stream());
-  CheckCuda(cudaStreamWaitEvent(side_, updated_), "cudaStreamWaitEvent");
-  enqueue(static_cast<cudaStream_t>(side_));
-  side_done_.Order(side_, learner_.stream());
+void CudaReplay::LaunchDecisions() {
+  if (decisions_ == 0) return;
+  learner_.BeginActing(*this, decisions_);
+  decisions_ = 0;
 }
 
 void CudaReplay::QueueUpdates(std::span<const GpuUpdate> updates) {
   UPER_CHECK(queued_ - reported_ + updates.size() <= kMaxQueued,
              "reports of updates must be fetched");
   UPER_CHECK(size() > 0, "nothing to draw from");
-  LaunchStaged();
+  const int count = static_cast<int>(updates.size());
+  if (decisions_ == 0) LaunchStaged();
   for (std::size_t i = 0; i < updates.size(); ++i) {
     PutInputs(updates[i], (queued_ + i) % kMaxQueued);
   }
-  BesideActing([this](cudaStream_t stream) {
-    LaunchBatch(DrawTo(learner_.next_batch()), /*urgent=*/true, stream);
-  });
-  learner_.QueueUpdates(*this, static_cast<int>(updates.size()));
-  acts_beside_ = false;
+  if (decisions_ > 0) {
+    QueueBehindDecisions(count);
+  } else {
+    LaunchBatch(DrawTo(learner_.next_batch()), /*urgent=*/true, learner_.stream());
+    learner_.QueueUpdates(*this, count);
+  }
   queued_ += updates.size();
+}
+
+// While the decisions are made, what is new is stored and the first batch drawn.
+void CudaReplay::QueueBehindDecisions(int updates) {
+  CheckCuda(cudaStreamWaitEvent(side_, updated_), "cudaStreamWaitEvent");
+  if (staged_) LaunchGrow(memory_, *staged_, side_);
+  LaunchBatch(DrawTo(learner_.next_batch()), /*urgent=*/true, side_);
+  batch_ready_.Record(side_);
+  learner_.ActAndQueueUpdates(*this, std::exchange(decisions_, 0), updates, batch_ready_);
+  ReleaseStaged();
 }
 
 // For the draw of an update.
@@ -237,14 +258,20 @@ void CudaReplay::EnqueueEnd(const StepState* step, cudaStream_t stream, uper::Fo
   LaunchReport(memory_, static_cast<int>(kMaxQueued), step, report_headers_.data(), stream, follow);
 }
 
+// Whether the GPU has made so many updates.
+bool CudaReplay::HasMade(std::uint64_t updates) {
+  if (updates == 0) return true;
+  ReplayReportHeader& header = report_headers_[(updates - 1) % kMaxQueued];
+  return std::atomic_ref(header.sequence).load(std::memory_order_acquire) == updates;
+}
+
 std::optional<GpuUpdateReport> CudaReplay::NextReport(bool wait) {
   if (reported_ == queued_) return std::nullopt;
   const std::size_t entry = reported_ % kMaxQueued;
-  std::atomic_ref<unsigned long long> sequence(report_headers_[entry].sequence);
-  if (sequence.load(std::memory_order_acquire) != reported_ + 1) {
+  if (!HasMade(reported_ + 1)) {
     if (!wait) return std::nullopt;
     CheckCuda(cudaStreamSynchronize(learner_.stream()), "waiting for the GPU");
-    UPER_CHECK(sequence.load(std::memory_order_acquire) == reported_ + 1, "a report is missing");
+    UPER_CHECK(HasMade(reported_ + 1), "a report is missing");
   }
   ++reported_;
   const ReplayReportHeader& header = report_headers_[entry];
@@ -276,10 +303,15 @@ void CudaReplay::BeginActing(std::span<const std::uint32_t> slots, int count) {
              "the stacks must fit the count");
   std::transform(slots.begin(), slots.end(), acting_frames_.data(),
                  [this](std::uint32_t slot) { return FrameAt(slot); });
-  acts_beside_ = count >= kManyDecisions;
-  if (acts_beside_) updated_.Record(learner_.stream());
-  learner_.BeginActing(*this, count);
+  decisions_ = count;
+  if (count >= kManyDecisions && !HasMade(queued_)) return updated_.Record(learner_.stream());
+  LaunchDecisions();
   LaunchStaged();
+}
+
+void CudaReplay::FinishActing(int count, std::span<float> q) {
+  LaunchDecisions();
+  learner_.FinishActing(count, q);
 }
 
 // Where a frame is: in the GPU's ring, or still on the way to it.

@@ -26,7 +26,7 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   void QueueUpdates(std::span<const GpuUpdate> updates) override;
   std::optional<GpuUpdateReport> NextReport(bool wait) override;
   void BeginActing(std::span<const std::uint32_t> slots, int count) override;
-  void FinishActing(int count, std::span<float> q) override { learner_.FinishActing(count, q); }
+  void FinishActing(int count, std::span<float> q) override;
   void GetPriorities(std::span<float> priorities, double& largest) override;
   void SetPriorities(std::span<const float> priorities, double largest) override;
 
@@ -43,14 +43,14 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) override;
   const std::byte* const* ActingPlanes() const override { return acting_frames_.data(); }
   void PutInputs(const GpuUpdate& update, std::size_t entry);
-  // Calls enqueue(stream): after updates and before what is on the learner's stream later, but
-  // beside many decisions.
-  template <typename Enqueue>
-  void BesideActing(const Enqueue& enqueue);
   ReplayDraw DrawTo(const BatchPointers& to);
   Block& NextBlock();
   void Stage(const ReplayGrowth& growth, Block* block);
   void LaunchStaged();
+  void ReleaseStaged();
+  bool HasMade(std::uint64_t updates);
+  void LaunchDecisions();
+  void QueueBehindDecisions(int updates);
   const std::byte* FrameAt(std::uint32_t slot) const;
   std::size_t SlotOf(std::uint64_t id) const { return id % spec_.capacity; }
   std::size_t size() const { return next_id_ - first_id_; }
@@ -60,9 +60,9 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   const std::size_t batch_;
 
   Stream side_;
-  bool acts_beside_ = false;  // the last on the learner's stream are many decisions
-  Event updated_;             // before them
-  Event side_done_;
+  int decisions_ = 0;  // that wait for updates behind them, or for FinishActing()
+  Event updated_;      // what is before them
+  Event batch_ready_;  // of the first update behind them
 
   DeviceBuffer<std::byte> records_, frames_;
   DeviceBuffer<float> priorities_;

@@ -1,5 +1,10 @@
 // Updates and decisions that are queued behind and beside each other.
 
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+
 #include "uper/nn/cuda/cuda_replay_test_support.h"
 
 namespace uper {
@@ -112,39 +117,75 @@ TEST_F(CudaReplayQueueTest, ActsOnStoredFrames) {
   EXPECT_EQ(q, expected);
 }
 
-// What is stored and drawn beside many decisions is what would be without them.
+// While it lives, what is enqueued on the stream behind it does not begin, but for a second at
+// most: under tools that wait for every kernel the test must end, too. `flag` must live until the
+// stream has been waited for.
+class Hold {
+ public:
+  Hold(cudaStream_t stream, std::atomic<bool>& flag) : flag_(flag) {
+    flag_ = true;
+    CheckCuda(cudaLaunchHostFunc(stream, AwaitEnd, &flag), "cudaLaunchHostFunc");
+  }
+  ~Hold() { flag_ = false; }
+
+ private:
+  static void AwaitEnd(void* flag) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (*static_cast<std::atomic<bool>*>(flag) && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+  }
+  std::atomic<bool>& flag_;
+};
+
+// Many decisions before updates change nothing: neither those that begin at once nor, while the GPU
+// is busy, those that go with the updates, beside which what is new is stored and drawn.
 TEST_F(CudaReplayQueueTest, ManyDecisionsDoNotMatter) {
   const GpuReplaySpec spec = SpecOf(60, 4);
+  std::atomic<bool> held{false};
   Pair acting(spec, 4), quiet(spec, 4);
   RandomStream a(13, "uniforms"), b(13, "uniforms");
+  const auto add = [&](int count) {
+    for (Pair* pair : {&acting, &quiet}) {
+      pair->Add(count);
+      pair->Follow();
+    }
+  };
   constexpr int kDecisions = 6;
   std::vector<float> q(3 * kDecisions), expected(q.size());
   for (int round = 0; round < 30; ++round) {
-    for (Pair* pair : {&acting, &quiet}) {
-      pair->Add(7);
-      pair->Follow();
-    }
+    const bool busy = round % 3 > 0, learns = round % 5 > 0;
+    add(7);
     std::vector<std::uint64_t> ids;
     std::vector<std::uint32_t> slots;
     for (int i = 0; i < kDecisions; ++i) {
       ids.push_back(acting.buffer.next_id() - 1 - i);  // some of them new
       for (int j = 0; j < 4; ++j) slots.push_back(acting.store.SlotAt(ids.back(), j));
     }
+    if (busy) quiet.memory->QueueUpdate({.uniforms = Uniforms(b)});
     quiet.gpu.ActionValues(acting.store.Gather(ids).s_tm1, kDecisions, expected);
-    acting.memory->BeginActing(slots, kDecisions);
-    for (const bool acts : {true, false}) {
-      const std::vector<double> first = Uniforms(acts ? a : b), second = Uniforms(acts ? a : b);
-      const GpuUpdate updates[] = {{.importance_exponent = 0.5, .uniforms = first},
-                                   {.importance_exponent = 0.7, .uniforms = second}};
-      (acts ? acting : quiet).memory->QueueUpdates(updates);
+    {
+      std::optional<Hold> hold;
+      if (busy) {
+        hold.emplace(acting.gpu.stream(), held);
+        acting.memory->QueueUpdate({.uniforms = Uniforms(a)});
+        add(2);
+      }
+      acting.memory->BeginActing(slots, kDecisions);
+      for (const bool acts : {true, false}) {
+        if (!learns) continue;
+        const std::vector<double> first = Uniforms(acts ? a : b), second = Uniforms(acts ? a : b);
+        const GpuUpdate updates[] = {{.importance_exponent = 0.5, .uniforms = first},
+                                     {.importance_exponent = 0.7, .uniforms = second}};
+        (acts ? acting : quiet).memory->QueueUpdates(updates);
+      }
     }
     acting.memory->FinishActing(kDecisions, q);
-    EXPECT_EQ(q, expected);
-    for (int i = 0; i < 2; ++i) {
-      const GpuUpdateReport report = *acting.memory->NextReport(/*wait=*/true);
+    EXPECT_EQ(q, expected) << round;
+    while (const auto report = acting.memory->NextReport(/*wait=*/true)) {
       const GpuUpdateReport same = *quiet.memory->NextReport(/*wait=*/true);
-      ASSERT_EQ(report.loss, same.loss) << round;
-      ASSERT_TRUE(std::ranges::equal(report.ids, same.ids));
+      ASSERT_EQ(report->loss, same.loss) << round;
+      ASSERT_TRUE(std::ranges::equal(report->ids, same.ids)) << round;
     }
   }
   EXPECT_TRUE(std::ranges::equal(acting.gpu.State().online, quiet.gpu.State().online));
