@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import pytest
 from conftest import ROOT
@@ -194,3 +196,13 @@ def test_scaling_is_drawn_from_its_tables(tmp_path):
             "what,x,series,value,low,high\nupdate_ms,1,A,4,3,5\nupdate_ms,2,A,2,1.5,3\n")
     subprocess.run([sys.executable, ROOT / "tools" / "scaling.py", "plot", tmp_path], check=True)
     assert len(list(tmp_path.glob("*.png"))) == 6
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.1, 0.4])
+def test_ctrl_c_ends_runs_side_by_side_before_they_have_begun(seconds):
+    process = subprocess.Popen([ROOT / "build" / "uper", "bench", "train", "--env", "minatar/breakout", "--agent", "dqn",
+                                "--frames", "100000", "--runs", "60"], stderr=subprocess.PIPE, text=True)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT)  # the latter before the program listens

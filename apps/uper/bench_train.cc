@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <latch>
+#include <atomic>
+#include <chrono>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
 #include "apps/uper/bench_peers.h"
 #include "apps/uper/bench_timing.h"
@@ -75,10 +78,32 @@ struct TrainTimes {
   double UpdatesPerSecond() const { return static_cast<double>(updates) / seconds; }
 };
 
-// Also when an exception leaves its scope: the others must not wait forever.
+// Where runs wait for each other. When one fails nobody waits any more.
+class StartLine {
+ public:
+  explicit StartLine(int runs) : missing_(runs) {}
+  // Returns whether all have arrived, and well.
+  bool Await(const StopFlag& stop) const {
+    while (missing_ > 0 && !failed_ && !stop) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return missing_ <= 0 && !failed_;
+  }
+
+ private:
+  friend struct ArriveAtEnd;
+  std::atomic<int> missing_;
+  std::atomic<bool> failed_ = false;
+};
+
 struct ArriveAtEnd {
-  std::latch& latch;
-  ~ArriveAtEnd() { latch.count_down(); }
+  StartLine& line;
+  const int exceptions = std::uncaught_exceptions();
+
+  ~ArriveAtEnd() {
+    if (std::uncaught_exceptions() > exceptions) line.failed_ = true;
+    --line.missing_;
+  }
 };
 
 TrainerCallbacks WarningsOnly() {
@@ -128,7 +153,7 @@ void PrepareFilledRun(RunConfig config, std::int64_t transitions, const RunFolde
 
 // All runs begin together, once everything is prepared.
 TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_transitions,
-                     std::latch& prepared, const StopFlag& stop) {
+                     StartLine& prepared, const StopFlag& stop) {
   const TemporaryFolder temporary;
   const RunFolder folder(temporary.path());
   TrainTimes times;
@@ -145,7 +170,7 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
     trainer.emplace(config, folder, std::move(parts), WarningsOnly());
     times.restore_seconds = SecondsSince(construction);
   }
-  prepared.wait();
+  if (!prepared.Await(stop)) return times;
   const std::int64_t frames_before = trainer->frames();
   const std::int64_t updates_before = trainer->updates();
   const auto start = std::chrono::steady_clock::now();
@@ -164,7 +189,7 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
 TrainTimes TrainSideBySide(const RunConfig& config, const BenchTrainOptions& options, int threads,
                            const StopFlag& stop) {
   std::vector<TrainTimes> times(options.runs);
-  std::latch prepared(options.runs);
+  StartLine prepared(options.runs);
   ParallelFor(options.runs, times.size(), stop, [&](std::size_t i) {
     RunConfig own = config;
     own.seed += static_cast<std::int64_t>(i);
