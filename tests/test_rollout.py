@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import subprocess
 
 import numpy as np
 import pytest
+from conftest import PROGRAM
 
 GAMES = ["asterix", "breakout", "freeway", "seaquest", "space_invaders"]
 
@@ -49,6 +51,11 @@ def dumped(uper, path, *arguments, **options):
         (["--env", "minatar/breakout", "--policy", "random", "--set", "environment.sticky"], 2,
          ["key"]),
         (["--env", "minatar/breakout", "--policy", "random", "--environments", "0"], 2, ["--environments"]),
+        (["--env", "minatar/breakout", "--policy", "random", "--seed", "-1"], 2, ["--seed", "-1"]),
+        (["--env", "minatar/breakout", "--policy", "random", "--seed", "18446744073709551616"], 2, ["--seed"]),
+        (["--env", "atari/pong", "--policy", "random", "--set", "environment.noisy_channels=2"], 2,
+         ["environment.noisy_channels", "stacked"]),
+        (["--env", "breakout", "--policy", "random"], 2, ["did you mean 'atari/breakout'"]),
         (["--env", "minatar/breakout", "--policy", "random", "--environments", "2", "--dump", "x.npz"], 2,
          ["--dump", "one environment"]),
         (["--env", "minatar/breakout", "--policy", "random", "--steps", "5", "--dump", "no/x.npz"], 2,
@@ -129,6 +136,30 @@ def test_environments_share_the_steps(uper):
     assert summary["steps"] == 1001
     assert sum(summary["lengths"]) + summary["unfinished_steps"] == 1001
     assert rollout(uper, "--policy", "random", "--steps", 2, "--environments", 5)["steps"] == 2
+
+
+def test_environments_without_a_share_are_not_made(uper):
+    few = rollout(uper, "--policy", "random", "--steps", 3, "--environments", 4096, env="atari/pong")
+    assert few["steps"] == 3 and few["environments"] == 4096  # a minute if they were
+
+
+def test_threads_that_cannot_be_started_are_a_resource_error(uper):
+    def limit():
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (1_500_000_000, 1_500_000_000))
+
+    result = uper("rollout", "--env", "minatar/breakout", "--policy", "random", "--environments", 1000, "--threads",
+                  1000, "--steps", 20_000_000, preexec_fn=limit)
+    assert result.returncode == 4 and "of 1000 threads" in result.stderr, result.stderr
+    assert result.stdout == ""
+
+
+def test_output_that_does_not_arrive_is_a_resource_error(uper):
+    command = [PROGRAM, "rollout", "--env", "minatar/breakout", "--policy", "random", "--steps", "10", "--json"]
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert result.returncode == 4 and "standard output" in result.stderr
 
 
 def test_dumped_actions_play_the_same_game_again(uper, tmp_path):

@@ -109,6 +109,9 @@ nlohmann::ordered_json RowsJson(const std::vector<PartRow>& rows, const MachineL
 
 int BenchStepParts(const BenchLearnerOptions& options, const StopFlag& stop) {
   const RunConfig config = ConfigOf(options);
+  if (config.device == DeviceChoice::kCuda) {
+    throw Error(ErrorKind::kUsage, "--parts times the CPU's learner: leave out --device cuda");
+  }
   const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));
   ThreadPool pool(options.threads > 0 ? options.threads : AvailableCores());
   const MachineLimits limits{.flops = MeasureProductRate(pool), .bytes = MeasureMemoryRate(pool)};

@@ -19,6 +19,13 @@ using Command = std::function<int()>;
 
 constexpr const char* kJsonHelp = "One JSON object on standard output";
 
+// What is too large is read as the largest number.
+void AddSeed(CLI::App* command, std::uint64_t& seed, const char* help) {
+  command->add_option("--seed", seed, help)
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max() - 1))
+      ->capture_default_str();
+}
+
 void AddSettings(CLI::App* command, std::vector<std::string>& assignments, const char* help) {
   command->add_option("--set", assignments, std::string(help) + " (may be repeated)")
       ->take_all()
@@ -97,15 +104,14 @@ void AddEvaluate(CLI::App& app, const StopFlag& stop, Command& chosen) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command->add_option("--frames", options->frames, "Frames to play")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  command->add_option("--seed", options->seed, "Of environment and exploration")
-      ->capture_default_str();
+  AddSeed(command, options->seed, "Of environment and exploration");
   command
       ->add_option("--against", options->against,
                    "Also play this policy as long, and compare (random)")
       ->check(CLI::IsMember({"random"}));
   command->add_option(
       "--video", options->video,
-      "Film the agent and what it is unsure of: FILE.mp4 (needs ffmpeg) or FILE.png "
+      "Film the agent and what it is unsure of: FILE.mp4 (without ffmpeg: FILE.png) or FILE.png "
       "(animated)");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer(
@@ -138,7 +144,7 @@ void AddRollout(CLI::App& app, const StopFlag& stop, Command& chosen) {
       ->add_option("--threads", options->threads,
                    "Environments that play at a time (default: one a core); changes no result")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--seed", options->seed, "Decides everything random")->capture_default_str();
+  AddSeed(command, options->seed, "Decides everything random");
   command->add_option("--dump", options->dump, "Write every step to this .npz file");
   AddSettings(command, options->assignments, "key=value: an environment.* key");
   command->add_flag("--json", options->json, kJsonHelp);
@@ -185,7 +191,7 @@ void AddDumpStep(CLI::App& app, Command& chosen) {
   command->add_option("--updates", options->updates, "Updates in a row, each on a new batch")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Of parameters and data")->capture_default_str();
+  AddSeed(command, options->seed, "Of parameters and data");
   command->add_option("--out", options->out, "The .npz file")->required();
   command->footer("Example: uper dump-step --agent qr-ens-uper --out step.npz");
   RunsWith(command, options, chosen, DumpStep);

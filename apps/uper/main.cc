@@ -1,3 +1,4 @@
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -25,6 +26,14 @@ int Report(const char* message, int exit_code) {
   return exit_code;
 }
 
+// What was printed must have arrived, unless nobody wants to read on.
+int Finish(int exit_code) {
+  errno = 0;
+  const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (arrived || errno == EPIPE || exit_code != uper::kExitDone) return exit_code;
+  return Report("standard output could not be written; is the disk full?", uper::kExitResources);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -33,7 +42,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a write error is reported where it happens
   std::signal(SIGXFSZ, SIG_IGN);
   try {
-    return uper::RunCommandLine(argc, argv, stop_requested);
+    return Finish(uper::RunCommandLine(argc, argv, stop_requested));
   } catch (const uper::Error& error) {
     return Report(error.what(), uper::ExitCodeFor(error.kind()));
   } catch (const std::bad_alloc&) {

@@ -204,7 +204,7 @@ Outcome PlayBesideEachOther(const Script& script, const RolloutOptions& options,
     mine.index = i;
     mine.max_episodes = ShareOf(script.max_episodes, options.environments, static_cast<int>(i));
     mine.max_steps = ShareOf(script.max_steps, options.environments, static_cast<int>(i));
-    parts[i] = Play(mine, nullptr, stop);
+    if (mine.max_episodes > 0 && mine.max_steps > 0) parts[i] = Play(mine, nullptr, stop);
   });
   return InTurns(parts);
 }

@@ -1,10 +1,13 @@
 #include "uper/base/nearest_name.h"
 
 #include <algorithm>
+#include <cctype>
 #include <vector>
 
 namespace uper {
 namespace {
+
+constexpr std::size_t kTooMany = static_cast<std::size_t>(-1);
 
 // Optimal string alignment distance.
 std::size_t EditDistance(std::string_view a, std::string_view b) {
@@ -23,15 +26,47 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
   return distance[a.size()][b.size()];
 }
 
+std::string InLowerCase(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+// `suite/game`, `section.key`: the last part is what people remember.
+std::string_view LastPart(std::string_view name) {
+  return name.substr(name.find_last_of("/.") + 1);  // npos + 1 is 0
+}
+
+// Half a slip: what was written is the beginning of it.
+constexpr std::size_t kShortestBeginning = 3;
+bool IsBeginning(std::string_view part, std::string_view candidate) {
+  return part.size() >= kShortestBeginning && candidate.starts_with(part);
+}
+
+// Twice the number of slips between the two, which are in lower case.
+std::size_t Slips(std::string_view name, std::string_view candidate) {
+  const std::string_view part = LastPart(name), other = LastPart(candidate);
+  const std::size_t most = std::max<std::size_t>(1, part.size() / 3);  // beyond: not meant
+  const std::size_t distance = EditDistance(part, other);
+  const std::size_t slips = distance <= most           ? 2 * distance
+                            : IsBeginning(part, other) ? 1
+                                                       : kTooMany;
+  if (slips == kTooMany) return slips;
+  const std::size_t front = EditDistance(name.substr(0, name.size() - part.size()),
+                                         candidate.substr(0, candidate.size() - other.size()));
+  return front == 0 ? slips : slips + 2 * most + front;  // elsewhere: comes last
+}
+
 }  // namespace
 
 std::string NearestName(std::string_view name, std::span<const std::string> candidates) {
   std::string nearest;
-  std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;  // beyond: not meant
+  std::size_t best = kTooMany;
+  const std::string lower = InLowerCase(name);
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = EditDistance(name, candidate);
-    if (distance < best) {
-      best = distance;
+    const std::size_t slips = Slips(lower, InLowerCase(candidate));
+    if (slips < best) {
+      best = slips;
       nearest = candidate;
     }
   }

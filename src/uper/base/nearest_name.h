@@ -6,8 +6,9 @@
 
 namespace uper {
 
-// The candidate with the smallest edit distance to `name` (insertions, deletions, substitutions and
-// swaps of neighbours count 1 each), or an empty text when even that one is too far to be meant.
+// The candidate that was probably meant, or an empty text. Counted are slips in the part behind the
+// last '/' or '.' (insertions, deletions, substitutions and swaps of neighbours), upper and lower
+// case alike; names that begin with that part count, too, and the same part behind another front.
 std::string NearestName(std::string_view name, std::span<const std::string> candidates);
 
 // " (did you mean 'x'?)" for an error message, or an empty text.

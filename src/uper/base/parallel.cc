@@ -8,6 +8,7 @@
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -42,6 +43,37 @@ struct FirstFailure {
   }
 };
 
+// Threads that begin together, when all have been started: if one cannot be, none does anything.
+class Helpers {
+ public:
+  void Start(std::size_t count, const std::function<void()>& work) {
+    try {
+      for (std::size_t i = 0; i < count; ++i) {
+        threads_.emplace_back([this, &work] {
+          begin_.wait(kNotYet);
+          if (begin_ == kNow) work();
+        });
+      }
+    } catch (const std::system_error& error) {
+      Begin(kNever);
+      throw Error(ErrorKind::kResources, "only " + std::to_string(threads_.size() + 1) + " of " +
+                                             std::to_string(count + 1) +
+                                             " threads could be started (" + error.what() +
+                                             "): use fewer");
+    }
+    Begin(kNow);
+  }
+
+ private:
+  enum State { kNotYet, kNow, kNever };
+  void Begin(State state) {
+    begin_ = state;
+    begin_.notify_all();
+  }
+  std::atomic<State> begin_{kNotYet};
+  std::vector<std::jthread> threads_;  // last: they end before what they look at
+};
+
 }  // namespace
 
 int AvailableCores() {
@@ -67,10 +99,10 @@ void ParallelFor(int jobs, std::size_t count, const StopFlag& stop,
       }
     }
   };
-  {
-    std::vector<std::jthread> helpers;
-    const std::size_t threads = std::min<std::size_t>(jobs, count);
-    for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+  if (count > 0) {
+    const std::function<void()> run = work;
+    Helpers helpers;
+    helpers.Start(std::min<std::size_t>(jobs, count) - 1, run);
     work();
   }
   if (failure.exception) std::rethrow_exception(failure.exception);

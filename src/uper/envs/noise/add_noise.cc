@@ -1,5 +1,6 @@
 #include "uper/envs/noise/add_noise.h"
 
+#include "uper/base/error.h"
 #include "uper/base/random.h"
 #include "uper/envs/noise/action_noise.h"
 #include "uper/envs/noise/noisy_channels.h"
@@ -34,6 +35,12 @@ std::unique_ptr<Environment> AddNoise(std::unique_ptr<Environment> environment,
                                                 stream("environment: reward noise"));
   }
   if (options.noisy_channels > 0) {
+    if (environment->spec().stack > 1) {
+      throw Error(ErrorKind::kUsage,
+                  "environment.noisy_channels: the frames of " + environment->spec().name +
+                      " are stacked and have one channel; leave it 0 (noise for them: "
+                      "environment.reward_noise_sd, environment.random_action_probability)");
+    }
     environment = std::make_unique<NoisyChannels>(std::move(environment), options.noisy_channels,
                                                   stream("environment: noisy channels"));
   }
