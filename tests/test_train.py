@@ -277,6 +277,15 @@ def test_evaluate_plays_the_trained_agent(uper, unbroken):
     assert other["returns"] != one["returns"] or other["frames"] != one["frames"]
 
 
+def test_evaluate_concludes_nothing_from_one_episode(uper, unbroken):
+    for limit in (["--episodes", 1], ["--frames", 3]):
+        result = uper("evaluate", unbroken, *limit, "--against", "random")
+        assert result.returncode == 0 and "at least two episodes" in result.stdout, result.stdout
+        assert "better" not in result.stdout and "[" not in result.stdout
+        report = json.loads(uper("evaluate", unbroken, *limit, "--json").stdout)
+        assert report["standard_error"] is report["ci_low"] is report["ci_high"] is None
+
+
 def test_evaluate_against_a_random_policy(uper, unbroken):
     alone = json.loads(uper("evaluate", unbroken, "--episodes", 20, "--json").stdout)
     both = json.loads(uper("evaluate", unbroken, "--episodes", 20, "--against", "random", "--json").stdout)

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
@@ -27,15 +30,13 @@ constexpr std::uint64_t kRandomIndex = kEvaluateIndex + 1;
 // The return of a policy, over the episodes that it finished.
 struct PolicyReturn {
   EvaluationResult result;
-  double standard_error = 0;
-  Interval interval;  // of the mean; a point when no episode ended
+  std::optional<double> standard_error;  // from two episodes on
+  std::optional<Interval> interval;      // of the mean
 };
 
 PolicyReturn Summarize(EvaluationResult result) {
   PolicyReturn summary{.result = std::move(result)};
   const std::vector<double>& returns = summary.result.returns;
-  const double mean = summary.result.mean_return();
-  summary.interval = {mean, mean, mean};
   if (returns.size() > 1) {
     summary.standard_error = std::sqrt(ComputeMoments<double>(returns).variance /
                                        (static_cast<double>(returns.size()) - 1));
@@ -51,6 +52,13 @@ EvaluateOptions WithLimits(EvaluateOptions options) {
     options.episodes = film ? kVideoEpisodes : kDefaultEpisodes;
   }
   if (film && options.frames == 0) options.frames = kVideoFrames;
+  const std::filesystem::path asked = std::exchange(options.video, VideoFileFor(options.video));
+  if (options.video != asked) {
+    fmt::print(stderr,
+               "uper: there is no ffmpeg, which makes .mp4 files (apt-get install ffmpeg): the "
+               "video becomes {}, an animated PNG\n",
+               options.video.string());
+  }
   return options;
 }
 
@@ -103,27 +111,35 @@ PolicyReturn PlayAgent(const EvaluateOptions& options, const SavedRun& run, Lear
 }
 
 nlohmann::ordered_json ToJson(const PolicyReturn& policy) {
+  const auto known = [](const auto& of, auto member) {
+    return of ? nlohmann::json(std::invoke(member, *of)) : nlohmann::json();
+  };
   return {{"episodes", policy.result.returns.size()},
           {"frames", policy.result.frames},
           {"mean_return", policy.result.mean_return()},
-          {"standard_error", policy.standard_error},
-          {"ci_low", policy.interval.low},
-          {"ci_high", policy.interval.high},
+          {"standard_error", known(policy.standard_error, std::identity())},
+          {"ci_low", known(policy.interval, &Interval::low)},
+          {"ci_high", known(policy.interval, &Interval::high)},
           {"returns", policy.result.returns}};
 }
 
 void PrintLine(const std::string& name, const PolicyReturn& policy) {
-  fmt::print("{:<44} {:>9.3f}   [{:.3f}, {:.3f}]   {} episode{}, {} frames\n", name,
-             policy.result.mean_return(), policy.interval.low, policy.interval.high,
-             policy.result.returns.size(), policy.result.returns.size() == 1 ? "" : "s",
-             policy.result.frames);
+  const std::size_t episodes = policy.result.returns.size();
+  fmt::print("{:<44} {:>9.3f}   {}   {} episode{}, {} frames\n", name, policy.result.mean_return(),
+             policy.interval
+                 ? fmt::format("[{:.3f}, {:.3f}]", policy.interval->low, policy.interval->high)
+                 : "-",
+             episodes, episodes == 1 ? "" : "s", policy.result.frames);
 }
 
 std::string Verdict(const PolicyReturn& agent, const PolicyReturn& random) {
-  if (agent.interval.low > random.interval.high) {
+  if (!agent.interval || !random.interval) {
+    return "Nothing is said about a difference: each must finish at least two episodes.";
+  }
+  if (agent.interval->low > random.interval->high) {
     return "The agent is better than random: the intervals do not meet.";
   }
-  if (agent.interval.high < random.interval.low) {
+  if (agent.interval->high < random.interval->low) {
     return "The agent is worse than random: the intervals do not meet.";
   }
   return "No difference to a random policy is shown: the intervals meet.";

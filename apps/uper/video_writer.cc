@@ -9,7 +9,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <string>
 
 #include "uper/base/atomic_file.h"
@@ -231,7 +233,22 @@ class FfmpegVideo final : public VideoWriter {
   int to_ffmpeg_ = -1;
 };
 
+// On the path, as posix_spawnp() looks for it.
+bool HasFfmpeg() {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (access((folder + "/ffmpeg").c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::filesystem::path VideoFileFor(const std::filesystem::path& path) {
+  if (path.extension() != ".mp4" || HasFfmpeg()) return path;
+  return std::filesystem::path(path).replace_extension(".png");
+}
 
 std::unique_ptr<VideoWriter> MakeVideoWriter(const std::filesystem::path& path,
                                              const VideoFormat& format) {

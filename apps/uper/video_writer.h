@@ -25,6 +25,10 @@ struct VideoFormat {
   int pictures_per_second = 0;
 };
 
+// The file that can be made here: `path`, or an animated .png of that name where an .mp4 was asked
+// for and there is no ffmpeg.
+std::filesystem::path VideoFileFor(const std::filesystem::path& path);
+
 // By the ending of the name: .mp4, made by the program ffmpeg, or .png, an animated PNG. Throws
 // Error(kUsage) for another ending or a place that cannot be written to, Error(kMissingData)
 // without ffmpeg.
