@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <thread>
@@ -193,8 +194,11 @@ void SweepRunner::Ended(Worker& worker, int exit_code) {
   } else if (progress.status == SweepStatus::kInterrupted) {
     Line(fmt::format("saved {} after {:.1f} s", run.name, seconds.count()));
   } else {
+    constexpr int kKilled = 128 + SIGKILL;  // nothing of its own is said about that
     Line(fmt::format("FAILED {} with exit code {}{} (all of it: {})", run.name, exit_code,
-                     LastComplaint(folder_.log(run)), folder_.log(run).string()));
+                     exit_code == kKilled ? ": killed (out of memory? use fewer --jobs)"
+                                          : LastComplaint(folder_.log(run)),
+                     folder_.log(run).string()));
   }
   ShowStatus(true);
 }
