@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 import slurm_cluster
@@ -211,6 +212,27 @@ def test_a_run_that_somebody_holds_is_waited_for(unbroken, tmp_path):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0 and "waiting: " in errors, errors
     same_results(unbroken[0], tmp_path / "out")
+
+
+def test_runs_that_do_not_fit_into_the_memory_together_are_refused(uper, tmp_path):
+    with open("/proc/meminfo") as file:
+        available = next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
+    limits = [int(path.read_text()) for path in [Path("/sys/fs/cgroup/memory.max")]
+              if path.exists() and path.read_text().strip() != "max"]
+    record = 2 * 10 * 10 * 4 + 24  # two observations of breakout and the rest
+    capacity = int(0.7 * min([available, *limits]) / record)
+    plan = tmp_path / "sweep.toml"
+    plan.write_text(f"""agents = ["dqn"]
+environments = ["minatar/breakout"]
+seeds = [1, 2]
+[fixed]
+threads = 1
+frames = {capacity}
+replay.capacity_transitions = {capacity}
+""")
+    result = uper("sweep", plan, "--jobs", 2, "--out", tmp_path / "sweep")
+    assert result.returncode == 4, result.stderr
+    assert "2 runs at a time need" in result.stderr and "--jobs 1 fits" in result.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

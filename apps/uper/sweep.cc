@@ -13,6 +13,7 @@
 #include "apps/uper/commands.h"
 #include "apps/uper/exit_code.h"
 #include "apps/uper/run_setup.h"
+#include "apps/uper/sweep_jobs.h"
 #include "apps/uper/sweep_runner.h"
 #include "apps/uper/sweep_slurm.h"
 #include "uper/base/atomic_file.h"
@@ -61,12 +62,6 @@ void CheckEnvironments(const SweepPlan& plan, const std::string& source) {
       throw Error(error.kind(), where + ": " + error.what());
     }
   }
-}
-
-int JobsOf(const SweepOptions& options, const SweepPlan& plan) {
-  if (options.jobs > 0) return options.jobs;
-  const int threads = plan.MostThreads();
-  return threads == 0 ? 1 : std::max(1, AvailableCores() / threads);
 }
 
 std::string NumberCell(const std::optional<double>& number) {
@@ -173,7 +168,7 @@ int TrainRun(const SweepFolder& folder, const SweepRun& run, std::FILE* log, con
 
 int RunHere(const SweepOptions& options, const SweepFolder& folder, const SweepPlan& plan,
             SweepState& state, const StopFlag& stop) {
-  const int jobs = JobsOf(options, plan);
+  const int jobs = SweepJobs(options.jobs, folder, plan, state);
   fmt::print(stderr, "{} runs in {}, {} at a time, {} done already\n", plan.runs.size(),
              folder.path().string(), jobs, Count(state, SweepStatus::kDone));
   if (CpusOfWorkers(UsableCpus(), jobs, plan.MostThreads()).front().empty()) {
