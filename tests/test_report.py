@@ -155,7 +155,28 @@ def test_missing_runs_are_listed_and_not_invented(uper, tmp_path):
 def test_a_single_run_gives_a_report_without_intervals(uper, tmp_path):
     summary, out = report(uper, tmp_path, write_levels(tmp_path / "runs")[0])
     assert summary["aggregates"][0]["median"]["low"] is None and summary["comparisons"] == []
+    for row in rows(out / "median" / "data.csv"):
+        assert row["task_median"] and row["iqm"]
+        assert row["task_median_low"] == row["task_median_high"] == row["iqm_low"] == row["iqm_high"] == ""
+    assert (out / "median" / "figure.png").read_bytes().startswith(b"\x89PNG")
     read_page(out / "report.html")
+
+
+def test_figures_of_an_earlier_report_do_not_stay(uper, tmp_path):
+    runs = write_all_agents(tmp_path / "runs", seeds=1)
+    _, out = report(uper, tmp_path, *runs, "--published")
+    assert {path.name for path in out.iterdir() if path.is_dir()} == {"median", "ablation", "bars", "games", "c51"}
+    (out / "bars" / "notes.txt").write_text("the user's")
+    (out / "mine").mkdir()
+    shutil.rmtree(out / "c51")
+    (out / "c51").mkdir()  # of that name, but not a figure
+    (out / "c51" / "data.csv").write_text("the user's")
+    [alone] = [run for run in runs if run.name == "atari-pong-per-1"]
+    summary, _ = report(uper, tmp_path, alone)
+    assert [section["folder"] for section in summary["sections"]] == ["median", "games"]
+    assert {path.name for path in out.iterdir() if path.is_dir()} == {"median", "games", "bars", "mine", "c51"}
+    assert [path.name for path in (out / "bars").iterdir()] == ["notes.txt"]
+    assert [path.name for path in (out / "c51").iterdir()] == ["data.csv"]
 
 
 def test_a_folder_stands_for_the_runs_in_it_and_twice_counts_once(uper, tmp_path):
@@ -190,6 +211,98 @@ def test_real_minatar_runs(uper, tmp_path):
         own.append((np.mean(returns[-10:]) - 0.515) / (10 - 0.515))
     assert summary["aggregates"][0]["mean"]["value"] == pytest.approx(np.mean(own), abs=1e-12)
     read_page(out / "report.html")
+
+
+def test_real_runs_with_long_rounds_and_raised_lengths(uper, tmp_path):
+    """Rounds of 16 frames pass two or one of the multiples of 10; the first end is not at a multiple."""
+    small = ["--no-plots", "--set", "evaluate_every_frames=10", "--set", "environments=16",
+             "--set", "evaluation_episodes=1", "--set", "replay.minimum_transitions=1000"]
+    for frames in (88, 205):
+        result = uper("train", "--agent", "dqn", "--env", "minatar/breakout", "--frames", frames, *small,
+                      "--out", tmp_path / "run")
+        assert result.returncode == 0, result.stderr
+        summary, _ = report(uper, tmp_path, tmp_path / "run")
+        assert summary["frames"] >= frames // 10 * 10 and summary["marks"] < frames // 10
+
+
+def without_cell(lines, frames, column):
+    """The lines of a metrics.csv, one cell empty."""
+    index = lines[0].split(",").index(column)
+    cells = {line.split(",")[0]: line.split(",") for line in lines}
+    cells[str(frames)][index] = ""
+    return [",".join(row) for row in cells.values()]
+
+
+@pytest.mark.parametrize("damage, words", [
+    (lambda lines: [line for line in lines if not line.startswith("2000,")], ["no evaluation at frame 2000"]),
+    (lambda lines: lines[:1] + lines[2:], ["no evaluation at frame 0"]),
+    (lambda lines: without_cell(lines, 1000, "eval_return"), ["no evaluation at frame 1000"]),
+    (lambda lines: without_cell(lines, 4000, "eval_return"), ["no evaluation at frame 4000"]),
+    (lambda lines: lines + lines[-1:], ["metrics.csv:7", "frame 4000 after frame 4000"]),
+    (lambda lines: lines[:2] + lines[1:], ["metrics.csv:3", "frame 0 after frame 0"]),
+    (lambda lines: lines[:2] + lines[3:1:-1] + lines[4:], ["no evaluation at frame 1000"]),
+])
+def test_a_hole_in_the_log_is_not_taken(uper, tmp_path, damage, words):
+    good = write_run(tmp_path / "runs", "atari", "per", "pong", 1, [0, 1, 2, 3, 4])
+    run = write_run(tmp_path / "runs", "atari", "per", "pong", 2, [0, 1, 2, 3, 4])
+    lines = (run / "metrics.csv").read_text().splitlines()
+    (run / "metrics.csv").write_text("\n".join(damage(lines)) + "\n")
+    result = uper("report", good, run, "--out", tmp_path / "out")
+    assert result.returncode == 5, result.stderr
+    for word in [str(run / "metrics.csv"), *words]:
+        assert word in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_round_can_pass_several_marks(uper, tmp_path):
+    """32 environments play 128 frames at once: from 0 past 50 and 100 in one round, but not from 127 to 382."""
+    run = write_run(tmp_path / "runs", "atari", "per", "pong", 1, [0] * 9, every=50)
+    config = re.sub(r"^environments = .*\n", "", (run / "config.toml").read_text(), flags=re.M)
+    (run / "config.toml").write_text("environments = 32\n" + config)
+    (run / "metrics.csv").write_text("frames,eval_return\n0,0\n127,1\n254,2\n382,3\n400,4\n")
+    summary, _ = report(uper, tmp_path, run)
+    assert summary["marks"] == 5
+    (run / "metrics.csv").write_text("frames,eval_return\n0,0\n127,1\n382,3\n400,4\n")
+    result = uper("report", run, cwd=tmp_path)
+    assert result.returncode == 5 and "no evaluation at frame 150" in result.stderr
+
+
+def test_options_left_to_the_protocol_equal_its_values(uper, tmp_path):
+    same = ["", "sticky = 0.0", "noop_max_frames = 30", "time_limit_frames = 108000"]
+    runs = [write_run(tmp_path / "runs", "atari", "per", "pong", seed, [0, 1], extra=extra)
+            for seed, extra in enumerate(same, 1)]
+    assert report(uper, tmp_path, *runs)[0]["runs"] == len(same)
+    dopamine = [write_run(tmp_path / "dopamine", "atari", "per", "pong", seed, [0, 1],
+                          extra='protocol = "dopamine"\n' + extra)
+                for seed, extra in enumerate(["", "sticky = 0.25", "noop_max_frames = 0"], 1)]
+    assert report(uper, tmp_path, *dopamine)[0]["runs"] == 3
+    minatar = [write_run(tmp_path / "minatar", "minatar", "dqn", "breakout", seed, [0, 1], extra=extra)
+               for seed, extra in enumerate(["", "sticky = 0.1", "time_limit_frames = 0"], 1)]
+    assert report(uper, tmp_path, *minatar)[0]["runs"] == 3
+    other = write_run(tmp_path / "other", "atari", "qr-dqn", "pong", 1, [0, 1], extra="noop_max_frames = 0")
+    result = uper("report", runs[0], other, cwd=tmp_path)
+    assert result.returncode == 2 and "environment.noop_max_frames" in result.stderr
+
+
+@pytest.mark.parametrize("text, words", [
+    ("env,random,reference\natari/pong,0,1\natari/pongg,0,1\n", [":3", "atari/pongg", "did you mean 'atari/pong'"]),
+    ("game,random,human\npongg,0,1\n", [":2", "atari/pongg", "did you mean 'atari/pong'"]),
+    ("env,random,reference\natari/pong,0,1\natari/pong,0,2\n", [":3", "atari/pong is there already"]),
+    ("env,random,reference\natari/pong,nan,1\n", [":2", "'nan'"]),
+    ("env,random,reference\natari/pong,0,inf\n", [":2", "'inf'"]),
+    ("env,random,reference\natari/pong,1,1\n", [":2", "atari/pong needs two different scores"]),
+])
+def test_bad_references(uper, tmp_path, text, words):
+    run = write_run(tmp_path / "runs", "atari", "per", "pong", 1, [0, 1])
+    references = tmp_path / "references.csv"
+    references.write_text(text)
+    for command in (["report", run, "--references", references],
+                    ["reproduce", "atari-median", run, "--set", f"references={references}"]):
+        result = uper(*command, cwd=tmp_path)
+        assert result.returncode == 2, result.stderr
+        for word in ["references.csv", *words]:
+            assert word in result.stderr
+    assert not (tmp_path / "results").exists()
 
 
 FIGURES = ["atari-median", "atari-ablation", "atari-bars", "atari-games", "atari-c51"]
@@ -338,7 +451,9 @@ def test_evaluations_without_a_whole_episode_are_named(uper, tmp_path):
 @pytest.mark.parametrize("arguments, code, words", [
     (["report"], 2, ["runs"]),
     (["report", "RUN", "--baseline", "perr"], 2, ["perr", "did you mean 'per'"]),
-    (["report", "RUN", "--references", "none.csv"], 2, ["none.csv"]),
+    (["report", "RUN", "--references", "none.csv"], 3, ["none.csv"]),
+    (["report", "RUN", "--references", "."], 3, ["cannot read the reference scores"]),
+    (["reproduce", "atari-median", "RUN", "--set", "references=none.csv"], 2, ["none.csv"]),
     (["report", "RUN", "--window", "0"], 2, ["--window"]),
     (["reproduce", "atari-median"], 3, ["training runs"]),
     (["reproduce", "atari-bars", "RUN"], 3, ["qr-ens-uper"]),

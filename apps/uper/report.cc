@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -64,6 +65,35 @@ std::vector<AgentPair> PairsToCompare(const Names& agents, const std::string& ba
     if (agent != subject) pairs.push_back({subject, agent});
   }
   return pairs;
+}
+
+// The folders that figures of a report can have, and the files in them; about.json goes last, for
+// it tells what the folder is.
+constexpr std::array kFigureFolders = {"median", "ablation", "bars", "games", "c51"};
+constexpr std::array kFigureFiles = {"data.csv",    "seeds.csv",   "games.csv",
+                                     "missing.csv", "claims.json", "published.csv",
+                                     "figure.png",  "figure.svg",  "about.json"};
+
+// Whether a report made the folder; settings.json is of `reproduce`.
+bool IsFigureOfReport(const std::filesystem::path& folder) {
+  return std::filesystem::is_directory(std::filesystem::symlink_status(folder)) &&
+         std::filesystem::exists(folder / "about.json") &&
+         !std::filesystem::exists(folder / "settings.json");
+}
+
+// Takes away the figures of an earlier report that this one, whose sections are given, does not
+// have: they are of other runs. Only files that a report makes; what else is there stays.
+void RemoveOtherFigures(const std::filesystem::path& report, const Json& sections) {
+  for (const char* name : kFigureFolders) {
+    const bool written = std::any_of(sections.begin(), sections.end(), [&](const Json& section) {
+      return section["folder"] == name;
+    });
+    const std::filesystem::path folder = report / name;
+    if (written || !IsFigureOfReport(folder)) continue;
+    for (const char* file : kFigureFiles) std::filesystem::remove(folder / file);
+    std::error_code not_empty;  // something of the user's is in it
+    std::filesystem::remove(folder, not_empty);
+  }
 }
 
 class ReportMaker {
@@ -210,6 +240,7 @@ int Report(const ReportOptions& options, const StopFlag& stop) {
   report["subsets"] = WriteSubsets(table, maker.agents(), folder / "subsets.csv");
   WriteProfiles(table, maker.agents(), folder / "profiles.csv");
   report["sections"] = maker.WritePictures();
+  RemoveOtherFigures(folder, report["sections"]);
   WriteFileAtomically(folder / "report.json", report.dump(2) + "\n");
   WriteReportPage(folder);
   report["report"] = (folder / "report.html").string();

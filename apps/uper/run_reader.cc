@@ -8,7 +8,10 @@
 #include <sstream>
 #include <string_view>
 
+#include "apps/uper/run_setup.h"
 #include "uper/base/error.h"
+#include "uper/envs/atari/atari_environment.h"
+#include "uper/envs/minatar/minatar_environment.h"
 #include "uper/stats/csv_reader.h"
 #include "uper/train/config_io.h"
 #include "uper/train/resolve_config.h"
@@ -21,8 +24,25 @@ namespace fs = std::filesystem;
 
 struct LoadedRun {
   RunCurve curve;
-  RunConfig config;
+  RunConfig config;  // with ResolvedOptions(): equal rules are equal keys
 };
+
+// The options with the value that each "the environment's own" stands for. Mode and difficulty of
+// an Atari game stay: only the emulator knows the game's own.
+EnvironmentOptions ResolvedOptions(const EnvironmentConfig& environment) {
+  EnvironmentOptions options = environment.options;
+  const std::string suite = SuiteOf(environment.name);
+  const bool atari = suite == "atari";
+  const bool minatar = suite == "minatar" || suite == "noisy-minatar";
+  if (atari) {
+    const AtariRules rules = ProtocolRules(options);
+    options.sticky = rules.sticky;
+    options.noop_max_frames = rules.noop_max_frames;
+  }
+  if (options.sticky < 0) options.sticky = minatar ? MinAtarEnvironment::kDefaultSticky : 0;
+  if (options.time_limit_frames < 0) options.time_limit_frames = atari ? kAtariTimeLimitFrames : 0;
+  return options;
+}
 
 // Keys that decide what a score means.
 bool IsProtocolKey(std::string_view key) {
@@ -107,31 +127,70 @@ std::string ReadText(const fs::path& file) {
   return text.str();
 }
 
-// A row tells of the last evaluation before it, and evaluations are at multiples of `every`.
-void ReadMetrics(const fs::path& file, std::int64_t every, RunCurve& curve) {
+[[noreturn]] void ThrowNoEvaluation(const fs::path& file, std::int64_t frames) {
+  throw Error(ErrorKind::kCorrupt, file.string() + " has no evaluation at frame " +
+                                       std::to_string(frames) +
+                                       ", where the run made one: the file is damaged");
+}
+
+// When a run evaluates: before the first frame, after each round (one step of every environment)
+// that passes a multiple of `every`, and at the end.
+struct EvaluationTimes {
+  std::int64_t every = 0;         // 0: never
+  std::int64_t round_frames = 1;  // the most that a round can have
+
+  std::int64_t MarkOf(std::int64_t frames) const {
+    return every > 0 ? frames / every * every : frames;
+  }
+};
+
+EvaluationTimes EvaluationTimesOf(const RunConfig& config) {
+  return {.every = config.evaluate_every_frames,
+          .round_frames = std::int64_t{config.environments} * FramesPerStepOf(config)};
+}
+
+// `at`: frames at the evaluation after those of the curve. One round can pass several multiples and
+// leaves one evaluation for all of them; but it began before the first that is not there.
+void CheckNoneMissing(const fs::path& file, const EvaluationTimes& times, const RunCurve& curve,
+                      std::int64_t at) {
+  if (times.every == 0) return;
+  const std::int64_t expected =
+      curve.evaluations.empty() ? 0 : curve.evaluations.back().frames + times.every;
+  const bool one_round = at < expected + times.round_frames;
+  if (times.MarkOf(at) > expected && !one_round) ThrowNoEvaluation(file, expected);
+}
+
+// A row tells of the evaluation made at its frames. Gives the frames of the last one, or -1.
+std::int64_t ReadMetrics(const fs::path& file, const EvaluationTimes& times, RunCurve& curve) {
   const CsvTable table(ReadText(file), file.string(), /*last_line_may_be_cut=*/true);
-  if (table.rows() == 0) return;
+  std::int64_t last_evaluation = -1;
+  if (table.rows() == 0) return last_evaluation;
   const std::size_t frames = table.Column("frames");
   const std::size_t returns = table.Column("eval_return");
   const std::optional<std::size_t> episodes = table.Find("eval_episodes");
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const auto at = static_cast<std::int64_t>(table.Number(row, frames).value_or(0));
-    if (at < curve.frames) {
-      throw Error(ErrorKind::kCorrupt, file.string() + ":" + std::to_string(row + 2) +
-                                           ": frames go backwards; `uper train` on the folder "
+    if (row > 0 && at <= curve.frames) {
+      throw Error(ErrorKind::kCorrupt, file.string() + ":" + std::to_string(row + 2) + ": frame " +
+                                           std::to_string(at) + " after frame " +
+                                           std::to_string(curve.frames) +
+                                           ", but frames ascend; `uper train` on the folder "
                                            "repairs the log of an unfinished run");
     }
     curve.frames = at;
     const std::optional<double> value = table.Number(row, returns);
     if (!value) continue;
     const bool cut = episodes && table.Number(row, *episodes) == 0.0;
-    const std::int64_t mark = every > 0 ? at / every * every : at;
+    const std::int64_t mark = times.MarkOf(at);
+    CheckNoneMissing(file, times, curve, at);
     if (curve.evaluations.empty() || curve.evaluations.back().frames != mark) {
       curve.evaluations.push_back({.frames = mark});
     }
     curve.evaluations.back().mean_return = *value;
     curve.evaluations.back().cut = cut;
+    last_evaluation = at;
   }
+  return last_evaluation;
 }
 
 // `finished_frames`: where the run says that it ended.
@@ -167,14 +226,21 @@ LoadedRun ReadRun(const fs::path& path, bool partial) {
   }
   LoadedRun run;
   run.config = ReadDumpedConfig(folder.config());
+  run.config.environment.options = ResolvedOptions(run.config.environment);
   run.curve = {.folder = path.string(),
                .agent = run.config.agent.name,
                .env = run.config.environment.name,
                .seed = run.config.seed,
                .total_frames = run.config.frames,
                .finished = state == RunState::kFinished};
-  ReadMetrics(folder.metrics(), run.config.evaluate_every_frames, run.curve);
-  CheckComplete(run.curve, folder.FinishedFrames().value_or(0), partial);
+  const EvaluationTimes times = EvaluationTimesOf(run.config);
+  const std::int64_t last_evaluation = ReadMetrics(folder.metrics(), times, run.curve);
+  const std::int64_t finished_frames = folder.FinishedFrames().value_or(0);
+  CheckComplete(run.curve, finished_frames, partial);
+  // The end of a run is evaluated too.
+  if (times.every > 0 && last_evaluation < finished_frames && !partial) {
+    ThrowNoEvaluation(folder.metrics(), finished_frames);
+  }
   return run;
 }
 

@@ -8,6 +8,7 @@
 
 #include "experiments/atari/claims.h"
 #include "uper/base/error.h"
+#include "uper/envs/registry.h"
 #include "uper/stats/smoothing.h"
 
 namespace uper::experiments {
@@ -54,10 +55,33 @@ std::vector<SettingInfo> RunSettings() {
 
 std::string ReadText(const std::filesystem::path& file) {
   std::ifstream stream(file);
-  if (!stream) throw Error(ErrorKind::kUsage, "cannot read the reference scores " + file.string());
+  if (!stream || std::filesystem::is_directory(file)) {
+    throw Error(ErrorKind::kMissingData, "cannot read the reference scores " + file.string());
+  }
   std::ostringstream text;
   text << stream.rdbuf();
   return text.str();
+}
+
+// Environments that may have reference scores: those of this build, and games that only another
+// build can play.
+Names EnvironmentsToScore() {
+  Names names = EnvironmentNames();
+  for (const auto& [env, score] : BuiltInReferenceScores()) {
+    if (std::find(names.begin(), names.end(), env) == names.end()) names.push_back(env);
+  }
+  return names;
+}
+
+// A file that is not there is a wrong value of the setting: as missing data it would be a reason
+// for `reproduce all` to leave the figure out.
+ReferenceScores ReferencesOf(const Settings& settings, const std::string& suite) {
+  try {
+    return ReferencesWith(settings.Text("references"), suite);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kMissingData) throw;
+    throw Error(ErrorKind::kUsage, error.what());
+  }
 }
 
 ScoreTable TableOf(std::span<const RunCurve> runs, const Settings& settings) {
@@ -65,8 +89,7 @@ ScoreTable TableOf(std::span<const RunCurve> runs, const Settings& settings) {
     throw Error(ErrorKind::kMissingData,
                 "this figure needs training runs: uper reproduce FIGURE RUN...");
   }
-  const ReferenceScores references =
-      ReferencesWith(settings.Text("references"), SuiteOf(runs.front().env));
+  const ReferenceScores references = ReferencesOf(settings, SuiteOf(runs.front().env));
   return ScoreTable(runs, references, settings.Integer("window"));
 }
 
@@ -204,9 +227,9 @@ Figure RunFigure(std::string id, std::string title, std::vector<Claim> (*run)(co
 ReferenceScores ReferencesWith(const std::filesystem::path& file, const std::string& suite) {
   ReferenceScores scores = BuiltInReferenceScores();
   if (!file.empty()) {
-    for (const auto& [env, score] : ParseReferenceScores(ReadText(file), file.string(), suite)) {
-      scores[env] = score;
-    }
+    const ReferenceScores own =
+        ParseReferenceScores(ReadText(file), file.string(), suite, EnvironmentsToScore());
+    for (const auto& [env, score] : own) scores[env] = score;
   }
   return scores;
 }

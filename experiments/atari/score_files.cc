@@ -1,6 +1,7 @@
 #include "experiments/atari/score_files.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "uper/base/csv_writer.h"
@@ -31,6 +32,9 @@ AggregateRow Aggregate(const ScoreTable& table, const std::string& agent,
 }
 
 std::string OptionalText(bool known, double value) { return known ? NumberText(value) : ""; }
+
+// With one run a game there is no interval: a bound that is not finite is left empty.
+std::string BoundText(double bound) { return OptionalText(std::isfinite(bound), bound); }
 
 void WriteSeedMedians(const ScoreTable& table, std::span<const std::string> agents,
                       std::span<const std::string> games, const std::filesystem::path& file) {
@@ -76,8 +80,8 @@ void WriteAggregateCurves(const ScoreTable& table, std::span<const std::string> 
             OptionalText(known, known ? Mean(medians) : 0),
             OptionalText(known, known ? StandardDeviation(medians) : 0),
             OptionalText(known, known ? Median(medians) : 0), row.task_median.value,
-            row.task_median.low, row.task_median.high, row.iqm.value, row.iqm.low, row.iqm.high,
-            row.mean, row.gap);
+            BoundText(row.task_median.low), BoundText(row.task_median.high), row.iqm.value,
+            BoundText(row.iqm.low), BoundText(row.iqm.high), row.mean, row.gap);
   }
   csv.Commit();
   WriteSeedMedians(table, agents, games, folder / "seeds.csv");

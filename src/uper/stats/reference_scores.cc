@@ -1,17 +1,39 @@
 #include "uper/stats/reference_scores.h"
 
+#include <algorithm>
+
 #include "uper/base/error.h"
+#include "uper/base/nearest_name.h"
 #include "uper/stats/csv_reader.h"
 #include "uper/stats/data_files.h"
 
 namespace uper {
+namespace {
+
+void CheckKnown(const std::string& env, std::span<const std::string> known,
+                const std::string& where) {
+  if (known.empty() || std::find(known.begin(), known.end(), env) != known.end()) return;
+  throw Error(ErrorKind::kUsage,
+              where + ": there is no environment '" + env + "'" + DidYouMean(env, known));
+}
+
+// The file is the user's: a cell that is no number is a wrong value, not damage.
+std::optional<double> ScoreIn(const CsvTable& table, std::size_t row, std::size_t column) {
+  try {
+    return table.Number(row, column);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kUsage, error.what());
+  }
+}
+
+}  // namespace
 
 double NormalizedScore(double score, const ReferenceScore& reference) {
   return (score - reference.random) / (reference.reference - reference.random);
 }
 
 ReferenceScores ParseReferenceScores(std::string_view text, const std::string& source,
-                                     std::string_view suite) {
+                                     std::string_view suite, std::span<const std::string> known) {
   const CsvTable table(text, source);
   const std::optional<std::size_t> env = table.Find("env");
   const std::size_t name = env ? *env : table.Column("game");
@@ -21,14 +43,19 @@ ReferenceScores ParseReferenceScores(std::string_view text, const std::string& s
   ReferenceScores scores;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const std::string key = (env ? "" : std::string(suite) + "/") + table.Text(row, name);
-    const std::optional<double> low = table.Number(row, random);
-    const std::optional<double> high = table.Number(row, reference);
+    const std::string where = source + ":" + std::to_string(row + 2);
+    CheckKnown(key, known, where);
+    const std::optional<double> low = ScoreIn(table, row, random);
+    const std::optional<double> high = ScoreIn(table, row, reference);
     if (!low || !high || *low == *high) {
-      throw Error(ErrorKind::kUsage, source + ": " + key +
+      throw Error(ErrorKind::kUsage, where + ": " + key +
                                          " needs two different scores, `random` and `human` (or "
                                          "`reference`)");
     }
-    scores[key] = {.random = *low, .reference = *high};
+    const bool is_new = scores.emplace(key, ReferenceScore{*low, *high}).second;
+    if (!is_new) {
+      throw Error(ErrorKind::kUsage, where + ": " + key + " is there already, further up");
+    }
   }
   return scores;
 }

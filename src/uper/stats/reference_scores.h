@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,9 +25,12 @@ using ReferenceScores = std::map<std::string, ReferenceScore, std::less<>>;
 ReferenceScores BuiltInReferenceScores();
 
 // From CSV with the columns `env` (or `game`, which then stands for the suite's game), `random` and
-// `human` (or `reference`). Throws Error(kUsage) for a game whose two scores are equal or missing,
-// Error(kCorrupt) if it is not such a file.
+// `human` (or `reference`). `known`: the environments that there are; empty: any name will do.
+// Throws Error(kUsage), with source, line and environment, for one that is not known or is there
+// twice and for scores that are equal, missing or not finite; Error(kCorrupt) if it is not such a
+// file.
 ReferenceScores ParseReferenceScores(std::string_view text, const std::string& source,
-                                     std::string_view suite);
+                                     std::string_view suite,
+                                     std::span<const std::string> known = {});
 
 }  // namespace uper

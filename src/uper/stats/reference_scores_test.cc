@@ -20,6 +20,18 @@ ErrorKind KindOf(std::string_view text) {
   return ErrorKind::kInternal;
 }
 
+// What is said to a user who knows of two games.
+std::string Refusal(std::string_view text) {
+  const std::vector<std::string> known{"minatar/breakout", "minatar/freeway"};
+  try {
+    ParseReferenceScores(text, "file.csv", "minatar", known);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "accepted";
+}
+
 TEST(ReferenceScoresTest, RandomIsZeroAndTheHumanOne) {
   const ReferenceScore pong = BuiltInReferenceScores().at("atari/pong");
   EXPECT_EQ(NormalizedScore(-20.7, pong), 0);
@@ -49,11 +61,27 @@ TEST(ReferenceScoresTest, ReadsTheUsersFile) {
 TEST(ReferenceScoresTest, BadFiles) {
   EXPECT_EQ(KindOf("game,random\npong,1\n"), ErrorKind::kCorrupt);
   EXPECT_EQ(KindOf("game,random,human\npong,1\n"), ErrorKind::kCorrupt);
-  EXPECT_EQ(KindOf("game,random,human\npong,1,one\n"), ErrorKind::kCorrupt);
-  EXPECT_EQ(KindOf("game,random,human\npong,1,nan\n"), ErrorKind::kCorrupt);
   EXPECT_EQ(KindOf("game,random,human\npong,1,1\n"), ErrorKind::kUsage);
   EXPECT_EQ(KindOf("game,random,human\npong,1,\n"), ErrorKind::kUsage);
   EXPECT_EQ(KindOf(""), ErrorKind::kCorrupt);
+}
+
+TEST(ReferenceScoresTest, WhatIsNoScoreIsTheUsersMistake) {
+  for (const char* value : {"one", "nan", "inf", "-inf", "1e999"}) {
+    const std::string message =
+        Refusal("env,random,human\nminatar/freeway,1,2\nminatar/breakout,1," + std::string(value));
+    EXPECT_NE(message.find("file.csv:3: '" + std::string(value) + "'"), std::string::npos)
+        << message;
+  }
+}
+
+TEST(ReferenceScoresTest, EveryRowIsOfAnEnvironmentThatThereIsAndOfAnother) {
+  EXPECT_EQ(Refusal("game,random,human\nbreakout,1,2\nfreeway,1,2\n"), "accepted");
+  EXPECT_EQ(Refusal("game,random,human\nfreeway,1,2\nbrekout,1,2\n"),
+            "file.csv:3: there is no environment 'minatar/brekout' (did you mean "
+            "'minatar/breakout'?)");
+  EXPECT_EQ(Refusal("env,random,human\nminatar/freeway,1,2\nminatar/freeway,1,3\n"),
+            "file.csv:3: minatar/freeway is there already, further up");
 }
 
 TEST(CsvTableTest, ALogThatIsBeingWrittenMayEndInMidLine) {
