@@ -99,6 +99,13 @@ def test_other_settings(uper, tmp_path, protocol):
     check(uper, tmp_path, "space_invaders", protocol, 50, ["mode=3", "difficulty=1"], mode=3, difficulty=1)
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("size", [96, 128, 159])
+def test_other_sizes(uper, tmp_path, size, protocol):
+    """Pillow resizes down before across from 111 on."""
+    check(uper, tmp_path, "seaquest", protocol, 40, [f"frame_size={size}", "noop_max_frames=1"], noops=[1], size=size)
+
+
 def test_the_dump_shows_the_stack(uper, tmp_path):
     """A000, AB00, ABC0, ABCD, BCDE."""
     seen = play(uper, tmp_path, "pong", [0] * 8)["observation"]

@@ -174,17 +174,26 @@ LaneTable DiagonalOf(const ScreenTable& table) {
   return lanes;
 }
 
+// Pillow's choice since 13.0; before, it always went across first. The rounding between the passes
+// makes them differ.
+bool IsDownFirst(const FrameProcessorOptions& options) {
+  return options.resize == ResizeRule::kBilinear && options.size < options.height &&
+         options.height - options.size > 2 * (options.width - options.size);
+}
+
 }  // namespace
 
 FrameProcessor::FrameProcessor(const FrameProcessorOptions& options, const ScreenTable& table)
     : options_(options),
+      down_first_(IsDownFirst(options)),
       table_(table),
       single_(DiagonalOf(table)),
       row_of_(static_cast<std::size_t>(options.height)),
-      grey_(static_cast<std::size_t>(options.width) * kTileRows),
-      tile_(grey_.size()),
+      grey_(static_cast<std::size_t>(options.width) *
+            (down_first_ ? static_cast<std::size_t>(options.height) : kTileRows)),
+      tile_(static_cast<std::size_t>(options.width) * kTileRows),
       turned_(Stride(options.size) * kTileRows),
-      result_(Stride(options.size) * static_cast<std::size_t>(options.size)) {
+      result_(Stride(options.size) * Stride(options.size)) {
   UPER_CHECK(options.width % kLanes == 0, "the width of a screen is a multiple of 16");
   // A last tile may be only partly used.
   const std::size_t rows = static_cast<std::size_t>(options.height) + kTileRows;
@@ -196,7 +205,8 @@ FrameProcessor::FrameProcessor(const FrameProcessorOptions& options, const Scree
         across_offsets_.push_back((first + t) * static_cast<int>(kTileRows));
       }
     }
-    middle_bytes_.resize(rows * Stride(options.size));
+    middle_bytes_.resize((down_first_ ? static_cast<std::size_t>(options.width) : rows) *
+                         Stride(options.size));
   } else {
     across_area_ = AreaTaps(options.width, options.size);
     down_area_ = AreaTaps(options.height, options.size);
@@ -210,53 +220,70 @@ void FrameProcessor::Process(std::span<const std::uint8_t> one, std::span<const 
   const std::size_t pixels = std::size_t{1} * options_.height * options_.width;
   UPER_CHECK(one.size() == pixels && other.size() == pixels && out.size() == size * size,
              "a screen or a picture of another size");
+  const std::size_t width = static_cast<std::size_t>(options_.width);
   const std::size_t stride = Stride(options_.size);
   const bool bilinear = options_.resize == ResizeRule::kBilinear;
   FindRows(one.data(), other.data());
-  for (std::size_t first = 0; first < rows_.size(); first += kTileRows) {
-    ConvertTile(one.data(), other.data(), first);
-    if (bilinear) {
-      const Taps<int>& taps = across_bilinear_;
-      SumBytes({.bytes = tile_.data(),
-                .offsets = across_offsets_.data(),
-                .weights = taps.weights.data(),
-                .width = taps.width,
-                .groups = taps.outputs(),
-                .count = 1},
-               turned_.data());
-      TurnColumns(turned_.data(), stride, middle_bytes_.data() + first * stride);
-    } else {
-      const Taps<float>& taps = across_area_;
-      AcrossArea(tile_.data(), taps.first.data(), taps.weights.data(), taps.width, taps.outputs(),
-                 stride, middle_floats_.data() + first * stride);
+  if (down_first_) {
+    ConvertRows(one.data(), other.data(), 0, rows_.size());
+    DownBilinear(grey_.data(), width, middle_bytes_.data());
+    for (std::size_t first = 0; first < size; first += kTileRows) {
+      TurnRows(middle_bytes_.data() + first * width, width, tile_.data());
+      AcrossBilinear(result_.data() + first * stride);
     }
-  }
-  if (bilinear) {
-    DownBilinear();
   } else {
-    DownArea();
+    for (std::size_t first = 0; first < rows_.size(); first += kTileRows) {
+      ConvertRows(one.data(), other.data(), first, std::min(kTileRows, rows_.size() - first));
+      TurnRows(grey_.data(), width, tile_.data());
+      if (bilinear) {
+        AcrossBilinear(middle_bytes_.data() + first * stride);
+      } else {
+        const Taps<float>& taps = across_area_;
+        AcrossArea(tile_.data(), taps.first.data(), taps.weights.data(), taps.width, taps.outputs(),
+                   stride, middle_floats_.data() + first * stride);
+      }
+    }
+    if (bilinear) {
+      DownBilinear(middle_bytes_.data(), stride, result_.data());
+    } else {
+      DownArea();
+    }
   }
   for (std::size_t y = 0; y < size; ++y) {
     std::memcpy(out.data() + y * size, result_.data() + y * stride, size);
   }
 }
 
-void FrameProcessor::DownBilinear() {
+// tile_ -> out [kTileRows, stride].
+void FrameProcessor::AcrossBilinear(std::uint8_t* out) {
+  const Taps<int>& taps = across_bilinear_;
+  SumBytes({.bytes = tile_.data(),
+            .offsets = across_offsets_.data(),
+            .weights = taps.weights.data(),
+            .width = taps.width,
+            .groups = taps.outputs(),
+            .count = 1},
+           turned_.data());
+  TurnColumns(turned_.data(), Stride(options_.size), out);
+}
+
+// rows [distinct row, stride] -> out [size, stride]. REQUIRES: stride a multiple of 16.
+void FrameProcessor::DownBilinear(const std::uint8_t* rows, std::size_t stride, std::uint8_t* out) {
   const Taps<int>& taps = down_bilinear_;
-  const int stride = static_cast<int>(Stride(options_.size));
+  const int step = static_cast<int>(stride);
   down_offsets_.clear();
   for (const int first : taps.first) {
     for (int t = 0; t < taps.width; ++t) {
-      down_offsets_.push_back(row_of_[static_cast<std::size_t>(first + t)] * stride);
+      down_offsets_.push_back(row_of_[static_cast<std::size_t>(first + t)] * step);
     }
   }
-  SumBytes({.bytes = middle_bytes_.data(),
+  SumBytes({.bytes = rows,
             .offsets = down_offsets_.data(),
             .weights = taps.weights.data(),
             .width = taps.width,
             .groups = taps.outputs(),
-            .count = stride / static_cast<int>(kLanes)},
-           result_.data());
+            .count = step / static_cast<int>(kLanes)},
+           out);
 }
 
 void FrameProcessor::DownArea() {
@@ -281,17 +308,15 @@ void FrameProcessor::FindRows(const std::uint8_t* one, const std::uint8_t* other
   }
 }
 
-// Converts up to kTileRows distinct rows to grey, turned by 90 degrees.
-void FrameProcessor::ConvertTile(const std::uint8_t* one, const std::uint8_t* other,
-                                 std::size_t first_row) {
+// Converts distinct rows to grey.
+void FrameProcessor::ConvertRows(const std::uint8_t* one, const std::uint8_t* other,
+                                 std::size_t first_row, std::size_t rows) {
   const std::size_t width = static_cast<std::size_t>(options_.width);
-  const std::size_t rows = std::min(kTileRows, rows_.size() - first_row);
   for (std::size_t r = 0; r < rows; ++r) {
     const std::size_t at = static_cast<std::size_t>(rows_[first_row + r]) * width;
     ConvertRow(single_, table_.front().data(), one + at, other + at, width,
                grey_.data() + r * width);
   }
-  TurnRows(grey_.data(), width, tile_.data());
 }
 
 }  // namespace uper::atari

@@ -13,7 +13,7 @@
 namespace uper::atari {
 
 enum class ResizeRule {
-  kBilinear,  // Pillow's, with 8 bits between the two passes
+  kBilinear,  // Pillow 13's, with 8 bits between the two passes
   kArea,      // OpenCV's, in float
 };
 
@@ -38,12 +38,15 @@ class FrameProcessor {
 
  private:
   void FindRows(const std::uint8_t* one, const std::uint8_t* other);
-  void DownBilinear();
+  void ConvertRows(const std::uint8_t* one, const std::uint8_t* other, std::size_t first_row,
+                   std::size_t rows);
+  void AcrossBilinear(std::uint8_t* out);
+  void DownBilinear(const std::uint8_t* rows, std::size_t stride, std::uint8_t* out);
   void DownArea();
-  void ConvertTile(const std::uint8_t* one, const std::uint8_t* other, std::size_t first_row);
 
   // Constant after construction.
   const FrameProcessorOptions options_;
+  const bool down_first_;  // the order of the passes
   const ScreenTable table_;
   const LaneTable single_;  // its diagonal
   Taps<int> across_bilinear_, down_bilinear_;
@@ -53,13 +56,14 @@ class FrameProcessor {
   // Scratch.
   std::vector<int> row_of_;                 // [height]: number of the distinct row
   std::vector<int> rows_;                   // first line of each distinct row
-  std::vector<std::uint8_t> grey_;          // [16, width]: distinct rows
-  std::vector<std::uint8_t> tile_;          // [width, 16]: the same, turned
+  std::vector<std::uint8_t> grey_;          // [16, width]: distinct rows; all of them if down first
+  std::vector<std::uint8_t> tile_;          // [width, 16]: rows to resize across, turned
   std::vector<std::uint8_t> turned_;        // [stride, 16]: resized across
-  std::vector<std::uint8_t> middle_bytes_;  // [distinct row, stride]: resized across
+  std::vector<std::uint8_t> middle_bytes_;  // [distinct row, stride]: resized across; down first:
+                                            // [size, width], resized down
   std::vector<float> middle_floats_;
-  std::vector<int> down_offsets_;     // [size, taps]: of the rows in middle_bytes_
-  std::vector<std::uint8_t> result_;  // [size, stride]
+  std::vector<int> down_offsets_;     // [size, taps]: of the rows to resize down
+  std::vector<std::uint8_t> result_;  // [size, stride], and room for whole tiles
 };
 
 }  // namespace uper::atari
