@@ -26,6 +26,7 @@ build: setup  ## build the program: build/uper
 test: setup  ## every test: release, sanitizers, format, layers, Python
 	@python tools/run_tests.py
 
+soak: SETUP_FLAGS = --soak
 soak: setup  ## the long campaigns (hours)
 	@python tools/run_tests.py --soak
 

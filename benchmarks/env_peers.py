@@ -60,11 +60,12 @@ def time_ale_vector(settings):
 def main():
     settings = json.loads(sys.argv[1])
     results = []
-    for package, module, name, timed in (("envpool", "envpool", "EnvPool", time_envpool),
-                                         ("ale-py", "ale_py", "ALE vector", time_ale_vector)):
-        if importlib.util.find_spec(module) is None or (module == "ale_py" and
-                                                        importlib.util.find_spec("gymnasium") is None):
-            print(f"{name} is not installed: left out", file=sys.stderr)
+    for package, modules, name, timed in (("envpool", ["envpool"], "EnvPool", time_envpool),
+                                          ("ale-py", ["ale_py", "gymnasium"], "ALE vector", time_ale_vector)):
+        missing = [module for module in modules if importlib.util.find_spec(module) is None]
+        if missing:
+            packages = " ".join(missing).replace("_", "-")
+            print(f"{name} is left out: .venv/bin/pip install {packages}", file=sys.stderr)
             continue
         results.append({"name": f"{name} {importlib.metadata.version(package)}",
                         "frames_per_second": timed(settings)})

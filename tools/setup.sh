@@ -2,6 +2,7 @@
 # Installs what is missing: system packages (apt, as root or through sudo), a private .venv and the
 # Atari emulator in .cache/. Idempotent; says what it does; does nothing when everything is there.
 #   --without-atari   leave the emulator as it is (`make demo`)
+#   --soak            also what only the long tests need, as far as the system has it (`make soak`)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -44,6 +45,15 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# Tests of what is not there are skipped.
+install_soak_packages() {
+  local package
+  for package in ffmpeg chromium slurm-wlm munge; do
+    packages=("$package")
+    (install_packages) || echo "setup: $package cannot be installed: its tests are skipped" >&2
+  done
+}
+
 install_python_packages() {
   local wanted stamp=.venv/.requirements.sha256
   wanted=$(sha256sum requirements.txt requirements-no-deps.txt)
@@ -57,4 +67,5 @@ install_python_packages() {
 
 install_packages
 install_python_packages
+[ "${1:-}" != --soak ] || install_soak_packages
 [ "${1:-}" = --without-atari ] || tools/setup_ale.sh
