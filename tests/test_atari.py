@@ -1,6 +1,7 @@
 """Atari through the program: ROMs that are not right, keys, and games that go on in another process."""
 
 import json
+import os
 import shutil
 import subprocess
 
@@ -46,7 +47,7 @@ def break_other_game(path):
 
 
 def break_too_large(path):
-    path.write_bytes(b"x" * (2 << 20))
+    os.truncate(path, (1 << 26) + 1)
     return "larger"
 
 
@@ -69,6 +70,19 @@ def test_a_rom_that_is_not_right(uper, tmp_path, damage):
         for word in (words, "atari/pong", str(tmp_path / "pong.bin"), PONG_MD5):
             assert word in result.stderr
         assert result.stdout == ""
+
+
+def test_a_run_knows_its_roms_from_any_folder(uper, tmp_path):
+    (tmp_path / "own").mkdir()
+    shutil.copy(ROMS / "pong.bin", tmp_path / "own" / "pong.bin")
+    command = ["train", "--agent", "dqn", "--env", "atari/pong", "--set", "environment.rom_dir=own", "--set",
+               "replay.minimum_transitions=50", "--set", "evaluate_every_frames=0", "--no-plots", "--out", "run",
+               "--device", "cpu"]
+    for frames in (80, 160):  # the second command goes on
+        result = uper(*command, "--frames", frames, cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+    result = uper("evaluate", tmp_path / "run", "--frames", 40, cwd="/")
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_folder_that_is_not_there(uper, tmp_path):

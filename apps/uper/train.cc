@@ -58,9 +58,17 @@ void WriteRunStart(const RunFolder& folder, const RunConfig& config,
   WriteFileAtomically(folder.config(), DumpToml(config));  // last: it makes the folder a run
 }
 
+// So that the run can be continued and evaluated from any folder.
+void MakeRomFolderAbsolute(RunConfig& config) {
+  std::string& roms = config.environment.options.rom_dir;
+  if (!roms.empty()) roms = std::filesystem::absolute(roms).lexically_normal().string();
+}
+
 // The configuration to go on with, or nothing if the run has ended already.
 std::optional<RunConfig> Continued(const RunFolder& folder, const RunConfig& requested) {
-  const RunConfig config = ContinuedConfig(ReadDumpedConfig(folder.config()), requested);
+  RunConfig stored = ReadDumpedConfig(folder.config());
+  MakeRomFolderAbsolute(stored);
+  const RunConfig config = ContinuedConfig(stored, requested);
   const std::optional<std::int64_t> finished = folder.FinishedFrames();
   if (finished && *finished >= config.frames) return std::nullopt;
   if (finished) folder.ClearFinished();
@@ -119,6 +127,7 @@ int Train(const TrainOptions& options, const StopFlag& stop) {
   std::FILE* const results = options.log != nullptr ? options.log : stdout;
   RunConfig config = ResolveConfig(InputsFrom(options));
   FillAutomaticKeys(config, FramesPerStepOf(config));
+  MakeRomFolderAbsolute(config);
   // What cannot work is found out before anything is written.
   const DeviceChoice device = DeviceOf(config);
   EnvironmentOf(config, 0);

@@ -1,5 +1,7 @@
 #include "uper/envs/atari/rom_file.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -10,8 +12,8 @@
 namespace uper::atari {
 namespace {
 
-// No cartridge of the 57 is larger than 16 KiB; whatever is much larger is another file.
-constexpr std::size_t kMaxRomBytes = std::size_t{1} << 20;
+// No cartridge of the 57 is larger than 16 KiB; whatever is this large is not even looked at.
+constexpr std::uintmax_t kMaxRomBytes = std::uintmax_t{1} << 26;
 
 [[noreturn]] void Fail(const Game& game, const std::filesystem::path& path,
                        const std::string& what) {
@@ -27,7 +29,9 @@ std::vector<std::byte> ReadRom(const Game& game, const std::filesystem::path& pa
   if (!std::filesystem::exists(path, error)) Fail(game, path, "is missing");
   if (!std::filesystem::is_regular_file(path, error)) Fail(game, path, "is not a file");
   std::ifstream file(path, std::ios::binary);
-  std::vector<std::byte> bytes(kMaxRomBytes + 1);
+  std::error_code unknown;
+  const std::uintmax_t size = std::filesystem::file_size(path, unknown);
+  std::vector<std::byte> bytes(std::min(unknown ? std::uintmax_t{0} : size, kMaxRomBytes) + 1);
   file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   if (file.bad() || !file.is_open()) Fail(game, path, "cannot be read");
   bytes.resize(static_cast<std::size_t>(file.gcount()));

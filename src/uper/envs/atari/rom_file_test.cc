@@ -61,6 +61,8 @@ TEST_F(RomFileTest, EveryProblemNamesGamePathAndDigests) {
   Write("abd");
   expect("(3 bytes): found MD5");
   Write(std::string((1 << 20) + 1, 'x'));
+  expect("(1048577 bytes): found MD5");
+  std::filesystem::resize_file(folder_ / "abc.bin", (1 << 26) + 1);
   expect("larger than any cartridge");
   std::filesystem::remove(folder_ / "abc.bin");
   std::filesystem::create_directory(folder_ / "abc.bin");
