@@ -178,6 +178,7 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
   const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));
   const int threads = options.threads > 0 ? options.threads : AvailableCores();
   const bool gpu = DeviceOf(config) == DeviceChoice::kCuda;
+  SayWhyCpu(config);
   LearnerTimes times;
   {
     ThreadPool pool(threads);  // gone before the peers run: they get the cores for themselves

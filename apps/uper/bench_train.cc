@@ -53,6 +53,7 @@ RunConfig ConfigOf(const BenchTrainOptions& options) {
   if (!options.device.empty()) inputs.flags.push_back({"--device", "device", options.device});
   RunConfig config = ResolveConfig(inputs);
   if (DeviceOf(config) == DeviceChoice::kCuda) config.overlap_updates = true;
+  SayWhyCpu(config);
   config.checkpoint_every_frames = options.replay_transitions > 0
                                        ? std::max<std::int64_t>(1, config.frames / kSaves)
                                        : config.frames;

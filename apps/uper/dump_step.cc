@@ -272,6 +272,7 @@ int DumpStep(const DumpStepOptions& options) {
   const EnvironmentSpec input = InputOf(options);
   const LearnerSpec spec = LearnerSpecFrom(config, input);
   ThreadPool pool(ThreadsOf(config));
+  SayWhyCpu(config);
   const std::unique_ptr<Learner> made = LearnerOn(DeviceOf(config), spec, pool);
   Learner& learner = *made;
   Initialize(config, options.seed, learner);

@@ -1,5 +1,7 @@
 #include "apps/uper/run_setup.h"
 
+#include <fmt/format.h>
+
 #include <new>
 
 #include "apps/uper/memory_info.h"
@@ -40,6 +42,17 @@ DeviceChoice DeviceOf(const RunConfig& config) {
   }
   throw Error(ErrorKind::kResources,
               "device 'cuda': " + gpu.why_not + "; --device cpu or auto runs on the CPU");
+}
+
+std::string WhyCpu(const RunConfig& config) {
+  const bool falls_back =
+      config.device == DeviceChoice::kAuto && DeviceOf(config) == DeviceChoice::kCpu;
+  return falls_back && FindGpu().built ? FindGpu().why_not : "";
+}
+
+void SayWhyCpu(const RunConfig& config) {
+  const std::string why = WhyCpu(config);
+  if (!why.empty()) fmt::print(stderr, "uper: on the CPU: {}\n", why);
 }
 
 std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "uper/base/thread_pool.h"
 #include "uper/envs/environment.h"
@@ -26,6 +27,10 @@ int FramesPerStepOf(const RunConfig& config);
 // if the GPU that was asked for cannot be used, Error(kUsage) if the precision needs one and
 // `device` leaves it open.
 DeviceChoice DeviceOf(const RunConfig& config);
+// Why `device = "auto"` is the CPU on this machine, or an empty text: it is not, or nobody could
+// have expected a GPU.
+std::string WhyCpu(const RunConfig& config);
+void SayWhyCpu(const RunConfig& config);  // on standard error
 // Not initialised. The pool must outlive it.
 std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool);
 

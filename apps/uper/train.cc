@@ -129,7 +129,7 @@ int Train(const TrainOptions& options, const StopFlag& stop) {
   FillAutomaticKeys(config, FramesPerStepOf(config));
   MakeRomFolderAbsolute(config);
   // What cannot work is found out before anything is written.
-  const DeviceChoice device = DeviceOf(config);
+  DeviceOf(config);
   EnvironmentOf(config, 0);
   const RunFolder folder(options.folder.empty() ? DefaultFolder(config) : options.folder);
   CreateWritableFolder(folder.path());
@@ -151,8 +151,8 @@ int Train(const TrainOptions& options, const StopFlag& stop) {
   TrainDisplay display(messages);
   display.Warn("the run " + DescribePlan(PlanOf(config), ResourcesFor(folder)));
   ThreadPool pool(ThreadsOf(config));
-  if (config.device == DeviceChoice::kAuto && device == DeviceChoice::kCpu && FindGpu().built) {
-    display.Warn("training on the CPU: " + FindGpu().why_not);
+  if (const std::string why = WhyCpu(config); !why.empty()) {
+    display.Warn("training on the CPU: " + why);
   }
   Trainer trainer(config, folder, PartsOf(config, pool),
                   {.progress = [&](const TrainingProgress& progress) { display.Show(progress); },
