@@ -156,10 +156,11 @@ def test_threads_that_cannot_be_started_are_a_resource_error(uper):
 
 
 def test_output_that_does_not_arrive_is_a_resource_error(uper):
-    command = [PROGRAM, "rollout", "--env", "minatar/breakout", "--policy", "random", "--steps", "10", "--json"]
-    with open("/dev/full", "w") as full:
-        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-    assert result.returncode == 4 and "standard output" in result.stderr
+    for steps, words in (("10", "standard output"), ("100000", "No space left")):  # the second is longer than buffers
+        command = [PROGRAM, "rollout", "--env", "minatar/breakout", "--policy", "random", "--steps", steps, "--json"]
+        with open("/dev/full", "w") as full:
+            result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert result.returncode == 4 and words in result.stderr
 
 
 def test_dumped_actions_play_the_same_game_again(uper, tmp_path):

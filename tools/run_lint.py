@@ -20,7 +20,8 @@ TEST_OPTIONS = ["--checks=-bugprone-implicit-widening-of-multiplication-result,"
 
 
 def lint(file):
-    options = OPTIONS + (TEST_OPTIONS if "_test" in file else [])
+    is_test = file.endswith("_test.cc") or "_test.dir/" in file
+    options = OPTIONS + (TEST_OPTIONS if is_test else [])
     result = subprocess.run(["clang-tidy", *options, file], capture_output=True, text=True)
     sys.stdout.write(result.stdout)
     if result.returncode != 0 and not result.stdout:

@@ -91,8 +91,12 @@ class StartLine {
     return missing_ <= 0 && !failed_;
   }
 
+  void Arrive(bool well) {
+    if (!well) failed_ = true;
+    --missing_;
+  }
+
  private:
-  friend struct ArriveAtEnd;
   std::atomic<int> missing_;
   std::atomic<bool> failed_ = false;
 };
@@ -101,10 +105,7 @@ struct ArriveAtEnd {
   StartLine& line;
   const int exceptions = std::uncaught_exceptions();
 
-  ~ArriveAtEnd() {
-    if (std::uncaught_exceptions() > exceptions) line.failed_ = true;
-    --line.missing_;
-  }
+  ~ArriveAtEnd() { line.Arrive(/*well=*/std::uncaught_exceptions() == exceptions); }
 };
 
 TrainerCallbacks WarningsOnly() {

@@ -48,6 +48,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return Report("out of memory; use fewer --jobs or smaller sizes", uper::kExitResources);
   } catch (const std::exception& error) {
-    return Report(error.what(), uper::kExitFailure);
+    // A large output is written, and fails, before the end.
+    const bool output_failed = std::ferror(stdout) != 0;
+    return Report(error.what(), output_failed ? uper::kExitResources : uper::kExitFailure);
   }
 }
