@@ -37,14 +37,14 @@ std::string_view LastPart(std::string_view name) {
   return name.substr(name.find_last_of("/.") + 1);  // npos + 1 is 0
 }
 
-// Half a slip: what was written is the beginning of it.
-constexpr std::size_t kShortestBeginning = 3;
+// What was written is the beginning of it.
 bool IsBeginning(std::string_view part, std::string_view candidate) {
-  return part.size() >= kShortestBeginning && candidate.starts_with(part);
+  constexpr std::size_t kShortest = 3;
+  return part.size() >= kShortest && candidate.starts_with(part);
 }
 
-// Twice the number of slips between the two, which are in lower case.
-std::size_t Slips(std::string_view name, std::string_view candidate) {
+// Between two names in lower case. A mere beginning is half a slip.
+std::size_t HalfSlips(std::string_view name, std::string_view candidate) {
   const std::string_view part = LastPart(name), other = LastPart(candidate);
   const std::size_t most = std::max<std::size_t>(1, part.size() / 3);  // beyond: not meant
   const std::size_t distance = EditDistance(part, other);
@@ -64,7 +64,7 @@ std::string NearestName(std::string_view name, std::span<const std::string> cand
   std::size_t best = kTooMany;
   const std::string lower = InLowerCase(name);
   for (const std::string& candidate : candidates) {
-    const std::size_t slips = Slips(lower, InLowerCase(candidate));
+    const std::size_t slips = HalfSlips(lower, InLowerCase(candidate));
     if (slips < best) {
       best = slips;
       nearest = candidate;
