@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/double_mma.cuh"
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/picture_product.h"
-#include "uper/nn/cuda/warp_tile.cuh"
 
 namespace uper {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kWarps = 8;  // they share taps and channels
 constexpr int kThreads = kWarps * kWarp;
-constexpr int kPad = 4;                     // floats that spread pixels and columns over the banks
+constexpr int kWarpColumns = 16;
 constexpr int kLargestShared = 227 * 1024;  // of a block
 
 __device__ int At(const Affine& offset, int row, int column) {
@@ -38,25 +38,48 @@ struct SmallDivision {
   }
 };
 
-// What a block computes: at most kRows positions of one picture, and kColumns columns. A lane has
-// kTileM x kTileN of them.
-template <int kTileM_, int kColumns_, Along kB_>
+// Floats between neighbours in shared memory that have this many and are read `step` apart: two
+// each of 8 of them, of 4 neighbours, lie in different banks.
+constexpr int PitchOf(int floats, int step) {
+  constexpr int kBanks = 32;
+  for (int pad = 0; pad < kBanks; pad += 4) {
+    const int apart = (floats + pad) * step % kBanks;
+    if (apart == 8 || apart == kBanks - 8) return floats + pad;
+  }
+  return floats + 4;
+}
+
+// Of pixels, and of the columns of weights with channels along memory.
+struct Pitches {
+  int pixel, column;
+
+  explicit Pitches(const PictureCall& call)
+      : pixel(PitchOf(call.channels, call.products[0].windows.column)),
+        column(PitchOf(call.channels, 1)) {}
+};
+
+// What a block computes: at most kRows positions of one picture, and kColumns columns. A warp has
+// 16 columns at half of the positions, 8 positions a tile, and shares channels and taps with
+// others. So it needs few registers, and there is room for kernels that are not in such a hurry.
+template <int kTiles_, int kColumns_, Along kB_>
 struct Tile {
-  static constexpr int kTileM = kTileM_;
+  static constexpr int kTiles = kTiles_;
   static constexpr int kColumns = kColumns_;
   static constexpr Along kB = kB_;
-  static constexpr int kRows = kTileM * kLanesM;
-  static constexpr int kTileN = kColumns / kLanesN;
-  static constexpr int kSumsStride = kColumns + 4;
-  static constexpr int kWarpSums = kRows * kSumsStride;
+  static constexpr int kRows = 8 * kTiles;
+  static constexpr int kWarpTiles = (kTiles + 1) / 2;  // the second half may have one less
+  static constexpr int kSharers = kWarps / 2 * kWarpColumns / kColumns;
+  static constexpr int kWeightPitch = kColumns + 4;  // of channels, if columns lie along memory
+  static constexpr int kSumsPitch = kColumns + 4;    // of positions
+  static constexpr int kSums = kRows * kSumsPitch;   // of a sharer
 
   // In shared memory: a picture [pixel][channel], then weights, [tap, channel][column] or
   // [tap, column][channel]. The sums of the warps take their place.
   static int Floats(const PictureCall& call, int taps) {
-    const int row = call.channels + kPad;
+    const Pitches pitch(call);
     const int weights =
-        kB == Along::kSide ? taps * call.channels * kColumns : taps * kColumns * row;
-    return std::max(call.pixels * row + weights, kWarps * kWarpSums);
+        kB == Along::kSide ? taps * call.channels * kWeightPitch : taps * kColumns * pitch.column;
+    return std::max(call.pixels * pitch.pixel + weights, kSharers * kSums);
   }
 };
 
@@ -91,18 +114,17 @@ __device__ void StartRows(RowWalk at, const float* from, int rows, int step, flo
 
 // Weights of the taps from `begin` to `end`.
 template <typename Tile>
-__device__ void StartWeights(const PictureCall& call, const PictureProduct& p, int begin, int end,
-                             float* weights) {
+__device__ void StartWeights(const PictureCall& call, const PictureProduct& p, int pitch, int begin,
+                             int end, float* weights) {
   const int first_n = static_cast<int>(blockIdx.x) * Tile::kColumns;
   if constexpr (Tile::kB == Along::kSide) {  // the taps are one piece
     const int row = begin * call.channels;
     StartRows(RowWalk(Tile::kColumns), p.b + row * call.columns + first_n,
-              (end - begin) * call.channels, call.columns, weights + row * Tile::kColumns,
-              Tile::kColumns);
+              (end - begin) * call.channels, call.columns, weights + row * Tile::kWeightPitch,
+              Tile::kWeightPitch);
   } else {
     const RowWalk walk(call.channels);
     const SmallDivision by_columns(p.tap_columns);
-    const int pitch = call.channels + kPad;
     for (int tap = begin; tap < end; ++tap) {
       const float* b = p.b + by_columns.At(p.b_taps, tap);
       StartRows(walk, b + first_n * call.channels, Tile::kColumns, call.channels,
@@ -111,125 +133,117 @@ __device__ void StartWeights(const PictureCall& call, const PictureProduct& p, i
   }
 }
 
-// The column of a lane's j-th result.
+// What a warp has of a block's results, and which share of the sums.
 template <typename Tile>
-__device__ int ColumnOf(int lane, int j) {
-  return Tile::kB == Along::kSide ? (j / 4 * kLanesN + LaneN(lane)) * 4 + j % 4
-                                  : LaneN(lane) + kLanesN * j;
-}
+struct WarpPart {
+  int sharer, column, first_tile;
+  bool is_short;  // one tile less
 
-// values[step][j]: four steps of the lane's columns.
+  __device__ WarpPart() {
+    const int warp = static_cast<int>(threadIdx.x) / kWarp;
+    sharer = warp % Tile::kSharers;
+    const int half = warp / Tile::kSharers % 2;
+    column = warp / Tile::kSharers / 2 * kWarpColumns;
+    first_tile = half * Tile::kWarpTiles;
+    is_short = Tile::kTiles % 2 != 0 && half == 1;
+  }
+};
+
+// A lane's weights of two channels and two columns: [channel][column and the eighth behind it].
+// `b`: of the first.
 template <typename Tile>
-__device__ void LoadWeights(const float* b, int pitch, int lane, float (&values)[4][Tile::kTileN]) {
+__device__ void LoadWeights(const float* b, int pitch, double (&w)[2][2]) {
   if constexpr (Tile::kB == Along::kSide) {
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-#pragma unroll
-      for (int j = 0; j < Tile::kTileN; j += 4) {
-        const float4 four =
-            *reinterpret_cast<const float4*>(b + k * Tile::kColumns + ColumnOf<Tile>(lane, j));
-        values[k][j] = four.x;
-        values[k][j + 1] = four.y;
-        values[k][j + 2] = four.z;
-        values[k][j + 3] = four.w;
-      }
-    }
+    w[0][0] = b[0];
+    w[0][1] = b[8];
+    w[1][0] = b[Tile::kWeightPitch];
+    w[1][1] = b[Tile::kWeightPitch + 8];
   } else {
-#pragma unroll
-    for (int j = 0; j < Tile::kTileN; ++j) {
-      const float4 four = *reinterpret_cast<const float4*>(b + ColumnOf<Tile>(lane, j) * pitch);
-      values[0][j] = four.x;
-      values[1][j] = four.y;
-      values[2][j] = four.z;
-      values[3][j] = four.w;
-    }
+    const float2 low = *reinterpret_cast<const float2*>(b);
+    const float2 high = *reinterpret_cast<const float2*>(b + 8 * pitch);
+    w[0][0] = low.x;
+    w[0][1] = high.x;
+    w[1][0] = low.y;
+    w[1][1] = high.y;
   }
 }
 
-// sums += four channels of the windows * their weights.
+// Where the windows of a lane's positions begin, at its channels.
 template <typename Tile>
-__device__ void MultiplyFour(const float* const (&windows)[Tile::kTileM], const float* weights,
-                             int pitch, int lane, float (&sums)[Tile::kTileM][Tile::kTileN]) {
-  float4 a[Tile::kTileM];
-  float w[4][Tile::kTileN];
-#pragma unroll
-  for (int i = 0; i < Tile::kTileM; ++i) {
-    a[i] = *reinterpret_cast<const float4*>(windows[i]);
-  }
-  LoadWeights<Tile>(weights, pitch, lane, w);
-#pragma unroll
-  for (int i = 0; i < Tile::kTileM; ++i) {
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const float value = k == 0 ? a[i].x : k == 1 ? a[i].y : k == 2 ? a[i].z : a[i].w;
-#pragma unroll
-      for (int j = 0; j < Tile::kTileN; ++j) sums[i][j] = fmaf(value, w[k][j], sums[i][j]);
-    }
-  }
-}
-
-// Where the windows of a lane's positions begin.
-template <typename Tile>
-__device__ void FindWindows(const PictureProduct& p, const float* picture, int pitch, int lane,
-                            const float* (&windows)[Tile::kTileM]) {
+__device__ void FindWindows(const PictureProduct& p, const float* picture, int pitch,
+                            const WarpPart<Tile>& part, int lane,
+                            const float* (&windows)[Tile::kWarpTiles]) {
   const SmallDivision by_width(p.width);
 #pragma unroll
-  for (int i = 0; i < Tile::kTileM; ++i) {
-    const int m = min(LaneM(lane) + kLanesM * i, p.height * p.width - 1);
-    windows[i] = picture + by_width.At(p.windows, m) * pitch;
+  for (int i = 0; i < Tile::kWarpTiles; ++i) {
+    const int m = min(8 * (part.first_tile + i) + MmaGroup(lane), p.height * p.width - 1);
+    windows[i] = picture + by_width.At(p.windows, m) * pitch + 2 * MmaPlace(lane);
   }
 }
 
-// A warp's share of the taps from `first` to `last` and their channels, four channels at a time, in
-// order. `passed`: floats that the windows have been moved on.
+// A warp's share of the taps from `first` to `last` and their channels, eight channels at a time,
+// in order. `passed`: floats that the windows have been moved on. sums [8 positions][see
+// AddDoubleMma()]: columns are its rows.
 template <typename Tile>
-__device__ void Multiply(const PictureCall& call, const PictureProduct& p, int first, int last,
-                         const float* weights, const float* (&windows)[Tile::kTileM], int& passed,
-                         float (&sums)[Tile::kTileM][Tile::kTileN]) {
+__device__ void Multiply(const PictureCall& call, const PictureProduct& p, const Pitches& pitch,
+                         const WarpPart<Tile>& part, int first, int last, const float* weights,
+                         const float* (&windows)[Tile::kWarpTiles], int& passed,
+                         double (&sums)[Tile::kWarpTiles][4]) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int pitch = call.channels + kPad;
-  const int quads = call.channels / 4;
-  const int total = (last - first) * quads;
-  const int end = first * quads + total * (warp + 1) / kWarps;
-  int at = first * quads + total * warp / kWarps;
+  const int column = part.column + MmaGroup(lane);
+  const int eights = call.channels / 8;
+  const int total = (last - first) * eights;
+  const int end = first * eights + total * (part.sharer + 1) / Tile::kSharers;
+  int at = first * eights + total * part.sharer / Tile::kSharers;
   const SmallDivision by_columns(p.tap_columns);
-  for (int tap = SmallDivision(quads).Quotient(at); at < end; ++tap) {
-    const int quad = at - tap * quads;
-    const int to = by_columns.At(p.taps, tap) * pitch + 4 * quad;
+  for (int tap = SmallDivision(eights).Quotient(at); at < end; ++tap) {
+    const int eight = at - tap * eights;
+    const int to = by_columns.At(p.taps, tap) * pitch.pixel + 8 * eight;
 #pragma unroll
-    for (int i = 0; i < Tile::kTileM; ++i) windows[i] += to - passed;
-    const float* b = weights + (Tile::kB == Along::kSide ? 4 * at * Tile::kColumns
-                                                         : tap * Tile::kColumns * pitch + 4 * quad);
-    const int count = min(end - at, quads - quad);
-#pragma unroll 2
+    for (int i = 0; i < Tile::kWarpTiles; ++i) windows[i] += to - passed;
+    const int channel = 8 * eight + 2 * MmaPlace(lane);
+    const float* b = weights + (Tile::kB == Along::kSide
+                                    ? (tap * call.channels + channel) * Tile::kWeightPitch + column
+                                    : (tap * Tile::kColumns + column) * pitch.column + channel);
+    const int count = min(end - at, eights - eight);
+#pragma unroll 1
     for (int i = 0; i < count; ++i) {
-      MultiplyFour<Tile>(windows, b, pitch, lane, sums);
+      double w[2][2];
+      float2 a[Tile::kWarpTiles];
+      LoadWeights<Tile>(b, pitch.column, w);
 #pragma unroll
-      for (int m = 0; m < Tile::kTileM; ++m) windows[m] += 4;
-      b += Tile::kB == Along::kSide ? 4 * Tile::kColumns : 4;
+      for (int m = 0; m < Tile::kWarpTiles; ++m) {
+        a[m] = *reinterpret_cast<const float2*>(windows[m]);
+        windows[m] += 8;
+      }
+#pragma unroll
+      for (int m = 0; m < 2 * Tile::kWarpTiles; ++m) {
+        const int tile = m % Tile::kWarpTiles;
+        if (tile + 1 == Tile::kWarpTiles && part.is_short) continue;
+        AddDoubleMma(w[m / Tile::kWarpTiles], m < Tile::kWarpTiles ? a[tile].x : a[tile].y,
+                     sums[tile]);
+      }
+      b += Tile::kB == Along::kSide ? 8 * Tile::kWeightPitch : 8;
     }
     at += count;
-    passed = to + 4 * count;
+    passed = to + 8 * count;
   }
 }
 
-// To sums [position][kSumsStride] of the warp.
+// To sums [sharer][position][column].
 template <typename Tile>
-__device__ void StoreSums(const float (&result)[Tile::kTileM][Tile::kTileN], int lane,
+__device__ void StoreSums(const double (&result)[Tile::kWarpTiles][4], const WarpPart<Tile>& part,
                           float* sums) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  sums += part.sharer * Tile::kSums +
+          (8 * part.first_tile + 2 * MmaPlace(lane)) * Tile::kSumsPitch + part.column +
+          MmaGroup(lane);
 #pragma unroll
-  for (int i = 0; i < Tile::kTileM; ++i) {
-    float* row = sums + (LaneM(lane) + kLanesM * i) * Tile::kSumsStride;
-    if constexpr (Tile::kB == Along::kSide) {
+  for (int i = 0; i < Tile::kWarpTiles; ++i) {
+    if (i + 1 == Tile::kWarpTiles && part.is_short) break;
 #pragma unroll
-      for (int j = 0; j < Tile::kTileN; j += 4) {
-        *reinterpret_cast<float4*>(row + ColumnOf<Tile>(lane, j)) =
-            make_float4(result[i][j], result[i][j + 1], result[i][j + 2], result[i][j + 3]);
-      }
-    } else {
-#pragma unroll
-      for (int j = 0; j < Tile::kTileN; ++j) row[ColumnOf<Tile>(lane, j)] = result[i][j];
+    for (int e = 0; e < 4; ++e) {
+      sums[(8 * i + e % 2) * Tile::kSumsPitch + e / 2 * 8] = static_cast<float>(result[i][e]);
     }
   }
 }
@@ -252,7 +266,7 @@ __device__ float4 Finished(const PictureCall& call, const PictureProduct& p, con
   return sum;
 }
 
-// Adds the sums of the warps, in order, and stores the results.
+// Adds the sums of the sharers, in order, and stores the results.
 template <typename Tile>
 __device__ void Finish(const PictureCall& call, const PictureProduct& p, const float* sums) {
   constexpr int kQuads = Tile::kColumns / 4;
@@ -265,11 +279,11 @@ __device__ void Finish(const PictureCall& call, const PictureProduct& p, const f
   for (int i = static_cast<int>(threadIdx.x); i < results; i += kThreads) {
     const int m = i / kQuads;
     const int n = i % kQuads * 4;
-    const float* from = sums + m * Tile::kSumsStride + n;
+    const float* from = sums + m * Tile::kSumsPitch + n;
     float4 sum = *reinterpret_cast<const float4*>(from);
 #pragma unroll
-    for (int w = 1; w < kWarps; ++w) {
-      const float4 part = *reinterpret_cast<const float4*>(from + w * Tile::kWarpSums);
+    for (int sharer = 1; sharer < Tile::kSharers; ++sharer) {
+      const float4 part = *reinterpret_cast<const float4*>(from + sharer * Tile::kSums);
       sum.x += part.x;
       sum.y += part.y;
       sum.z += part.z;
@@ -284,26 +298,25 @@ __device__ void Finish(const PictureCall& call, const PictureProduct& p, const f
 // kernels run, so they need not wait for the kernel before. Those of the second half of the taps
 // come while the first is at work.
 template <typename Tile>
-__global__ void __launch_bounds__(kThreads, 1)
-    PictureKernel(const __grid_constant__ PictureCall call) {
+__global__ void __maxnreg__(96)
+    PictureKernel(const __grid_constant__ PictureCall call, const __grid_constant__ Pitches pitch) {
   extern __shared__ __align__(16) float memory[];
   const PictureProduct& p = call.products[blockIdx.z];
-  const int pitch = call.channels + kPad;
   const int taps = p.tap_rows * p.tap_columns;
   const int half = (taps + 1) / 2;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  float* weights = memory + call.pixels * pitch;
-  StartWeights<Tile>(call, p, 0, half, weights);
-  const float* windows[Tile::kTileM];
-  FindWindows<Tile>(p, memory, pitch, lane, windows);
+  const WarpPart<Tile> part;
+  float* weights = memory + call.pixels * pitch.pixel;
+  StartWeights<Tile>(call, p, pitch.column, 0, half, weights);
+  const float* windows[Tile::kWarpTiles];
+  FindWindows<Tile>(p, memory, pitch.pixel, part, lane, windows);
   AwaitPredecessor();
   const int picture = static_cast<int>(blockIdx.y) * call.pixels * call.channels;
-  StartRows(RowWalk(call.channels), p.a + picture, call.pixels, call.channels, memory, pitch);
+  StartRows(RowWalk(call.channels), p.a + picture, call.pixels, call.channels, memory, pitch.pixel);
   __pipeline_commit();
-  StartWeights<Tile>(call, p, half, taps, weights);
+  StartWeights<Tile>(call, p, pitch.column, half, taps, weights);
   __pipeline_commit();
-  float sums[Tile::kTileM][Tile::kTileN] = {};
+  double sums[Tile::kWarpTiles][4] = {};
   int passed = 0;
 #pragma unroll 1
   for (int first = 0; first < taps; first += half) {
@@ -313,11 +326,12 @@ __global__ void __launch_bounds__(kThreads, 1)
       __pipeline_wait_prior(0);
     }
     __syncthreads();
-    Multiply<Tile>(call, p, first, min(first + half, taps), weights, windows, passed, sums);
+    Multiply<Tile>(call, p, pitch, part, first, min(first + half, taps), weights, windows, passed,
+                   sums);
   }
   __pipeline_wait_prior(0);
   __syncthreads();  // the sums take the place of picture and weights
-  StoreSums<Tile>(sums, lane, memory + warp * Tile::kWarpSums);
+  StoreSums<Tile>(sums, part, memory);
   __syncthreads();
   Finish<Tile>(call, p, memory);
 }
@@ -338,11 +352,12 @@ int MostTaps(const PictureCall& call) {
   return most;
 }
 
-// What the kernel divides by groups of four channels: numbers of threads, and of groups of all
-// taps.
+// What the kernel divides: numbers of threads by groups of four channels, and groups of eight of
+// all taps.
 bool HasSmallDivisions(const PictureCall& call) {
   const long long quads = call.channels / 4;
-  return kThreads * quads < kSmall && MostTaps(call) * quads * quads < kSmall;
+  const long long eights = call.channels / 8;
+  return kThreads * quads < kSmall && MostTaps(call) * eights * eights < kSmall;
 }
 
 template <typename Tile>
@@ -353,39 +368,37 @@ void Launch(const PictureCall& call, cudaStream_t stream) {
                 .shared_bytes = sizeof(float) * Tile::Floats(call, MostTaps(call)),
                 .stream = stream,
                 .follow = call.follow},
-               call);
+               call, Pitches(call));
 }
 
 // Calls visit(Tile) for the tile of the call.
-template <int kTileM, typename Visit>
+template <int kTiles, typename Visit>
 auto WithColumns(const PictureCall& call, const Visit& visit) {
-  // Blocks of 16 columns where those of 32 would leave half of a large GPU without work.
-  constexpr int kMultiprocessors = 132;
-  const bool narrow = call.columns % 32 != 0 ||
-                      call.columns / 32 * call.pictures * call.count <= kMultiprocessors / 2;
   if (call.b_along == Along::kSide) {
-    return narrow ? visit(Tile<kTileM, 16, Along::kSide>())
-                  : visit(Tile<kTileM, 32, Along::kSide>());
+    return call.narrow ? visit(Tile<kTiles, 16, Along::kSide>())
+                       : visit(Tile<kTiles, 32, Along::kSide>());
   }
-  return narrow ? visit(Tile<kTileM, 16, Along::kLength>())
-                : visit(Tile<kTileM, 32, Along::kLength>());
+  return call.narrow ? visit(Tile<kTiles, 16, Along::kLength>())
+                     : visit(Tile<kTiles, 32, Along::kLength>());
 }
 
-constexpr int kTileRows[] = {7 * kLanesM, 11 * kLanesM, 13 * kLanesM};
+constexpr int kMostTiles[] = {7, 11, 13};
 
 template <typename Visit>
 auto WithTile(const PictureCall& call, const Visit& visit) {
   const int positions = MostPositions(call);
-  if (positions <= kTileRows[0]) return WithColumns<7>(call, visit);
-  if (positions <= kTileRows[1]) return WithColumns<11>(call, visit);
-  return WithColumns<13>(call, visit);
+  if (positions <= 8 * kMostTiles[0]) return WithColumns<kMostTiles[0]>(call, visit);
+  if (positions <= 8 * kMostTiles[1]) return WithColumns<kMostTiles[1]>(call, visit);
+  return WithColumns<kMostTiles[2]>(call, visit);
 }
 
 }  // namespace
 
 bool SuitsPictures(const PictureCall& call) {
-  if (call.channels % 4 != 0 || call.columns % 16 != 0) return false;
-  if (call.count > PictureCall::kMaxProducts || MostPositions(call) > kTileRows[2]) return false;
+  if (call.channels % 8 != 0 || call.columns % (call.narrow ? 16 : 32) != 0) return false;
+  if (call.count > PictureCall::kMaxProducts || MostPositions(call) > 8 * kMostTiles[2]) {
+    return false;
+  }
   if (!HasSmallDivisions(call)) return false;
   return WithTile(call, [&](auto tile) {
     return sizeof(float) * tile.Floats(call, MostTaps(call)) <= kLargestShared;

@@ -8,7 +8,8 @@
 namespace uper {
 
 // Convolutions of small pictures, forward and backward: a block has a whole picture and its share
-// of the weights in shared memory, and reads each of them only once.
+// of the weights in shared memory, and reads each of them only once. Sums are in double precision,
+// see double_mma.cuh; those of a block's warps are added as floats.
 //
 //   C[y, x, n] = sum over taps (i, j) and channels c of
 //                A[window(y, x) + tap(i, j), c] * B[i, j, c, n]
@@ -41,8 +42,11 @@ struct PictureCall {
   int count = 1;
   int pictures = 1;
   int pixels = 1;    // of a picture of A
-  int channels = 4;  // of A; a multiple of 4
-  int columns = 16;  // n: a multiple of 16
+  int channels = 8;  // of A; a multiple of 8
+  int columns = 32;  // n: a multiple of 32, or of 16 if blocks are narrow
+  // Blocks have 16 columns instead of 32: where these would leave half of a large GPU without work.
+  // The sums are others.
+  bool narrow = false;
   // B[i, j] is [channel, column] if its columns lie along memory (kSide), else [column, channel].
   Along b_along = Along::kSide;
   int mask_picture = 0, c_picture = 0;  // floats from one picture to the next

@@ -19,6 +19,7 @@ struct PictureCase {
   Along b_along = Along::kSide;
   ProductFinish finish = ProductFinish::kStore;
   int products = 1;
+  bool narrow = false;
 };
 
 int At(const Affine& offset, int row, int column) {
@@ -32,6 +33,7 @@ PictureCall CallOf(const PictureCase& c) {
                    .pixels = c.height * c.width,
                    .channels = c.channels,
                    .columns = c.columns,
+                   .narrow = c.narrow,
                    .b_along = c.b_along,
                    .finish = c.finish};
   const bool back = c.b_along == Along::kLength;
@@ -137,27 +139,29 @@ class PictureProductTest : public GpuTest {};
 TEST_F(PictureProductTest, LayersOfTheAtariNetwork) {
   constexpr auto kRelu = ProductFinish::kBiasRelu;
   constexpr auto kMask = ProductFinish::kMask;
-  Check({20, 20, 32, 4, 2, 64, 5, Along::kSide, kRelu, 2});
-  Check({9, 9, 64, 3, 1, 64, 5, Along::kSide, kRelu, 2});
-  Check({11, 11, 64, 3, 1, 64, 3, Along::kLength, kMask});
-  Check({11, 11, 64, 2, 1, 32, 3, Along::kLength, kMask, 4});
+  for (const bool narrow : {false, true}) {
+    Check({20, 20, 32, 4, 2, 64, 5, Along::kSide, kRelu, 2, narrow});
+    Check({9, 9, 64, 3, 1, 64, 5, Along::kSide, kRelu, 2, narrow});
+    Check({11, 11, 64, 3, 1, 64, 3, Along::kLength, kMask, 1, narrow});
+    Check({11, 11, 64, 2, 1, 32, 3, Along::kLength, kMask, 4, narrow});
+  }
 }
 
 TEST_F(PictureProductTest, OddSizes) {
   for (const Along along : {Along::kSide, Along::kLength}) {
     for (const auto finish :
          {ProductFinish::kStore, ProductFinish::kBiasRelu, ProductFinish::kMask}) {
-      Check({1, 1, 4, 1, 1, 16, 1, along, finish});
-      Check({3, 5, 20, 2, 1, 48, 2, along, finish, 2});
-      Check({13, 8, 12, 5, 3, 80, 3, along, finish});
-      Check({8, 13, 8, 1, 1, 32, 70, along, finish});  // as many positions as there may be
+      Check({1, 1, 8, 1, 1, 16, 1, along, finish, 1, true});
+      Check({3, 5, 24, 2, 1, 48, 2, along, finish, 2, true});
+      Check({13, 8, 8, 5, 3, 96, 3, along, finish});
+      Check({8, 13, 16, 1, 1, 32, 70, along, finish});  // as many positions as there may be
     }
   }
 }
 
 TEST_F(PictureProductTest, SameBitsForAnyNumberOfPictures) {
   for (const Along along : {Along::kSide, Along::kLength}) {
-    const std::vector<float> many = Check({9, 9, 64, 3, 1, 64, 70, along});  // other tiles
+    const std::vector<float> many = Check({9, 9, 64, 3, 1, 64, 70, along});
     const std::vector<float> few = Check({9, 9, 64, 3, 1, 64, 2, along});
     ASSERT_FALSE(few.empty());
     ASSERT_GT(many.size(), few.size());
@@ -166,15 +170,18 @@ TEST_F(PictureProductTest, SameBitsForAnyNumberOfPictures) {
 }
 
 TEST(PictureProduct, KnowsWhatItCannotDo) {
-  const auto suits = [](const PictureCase& c) { return SuitsPictures(CallOf(c)); };
-  EXPECT_TRUE(suits({20, 20, 32, 4, 2, 64, 1}));
-  EXPECT_FALSE(suits({20, 20, 30, 4, 2, 64, 1}));   // channels in fours
-  EXPECT_FALSE(suits({20, 20, 32, 4, 2, 40, 1}));   // columns in sixteens
-  EXPECT_FALSE(suits({20, 20, 32, 4, 1, 64, 1}));   // 289 positions
-  EXPECT_FALSE(suits({21, 21, 128, 3, 3, 64, 1}));  // a picture of 233 KB
-  EXPECT_TRUE(suits({3, 3, 336, 3, 3, 16, 1}));
-  EXPECT_FALSE(suits({3, 3, 344, 3, 3, 16, 1}));   // more channels than the kernel can divide
-  EXPECT_FALSE(suits({1, 1, 1024, 1, 1, 16, 1}));  // the same, of one tap
+  const auto suits = [](PictureCase c, bool narrow) {
+    c.narrow = narrow;
+    return SuitsPictures(CallOf(c));
+  };
+  EXPECT_TRUE(suits({20, 20, 32, 4, 2, 64, 1}, false));
+  EXPECT_FALSE(suits({20, 20, 28, 4, 2, 64, 1}, false));  // channels in eights
+  EXPECT_FALSE(suits({20, 20, 32, 4, 2, 48, 1}, false));  // columns by what a block has
+  EXPECT_TRUE(suits({20, 20, 32, 4, 2, 48, 1}, true));
+  EXPECT_FALSE(suits({20, 20, 32, 4, 2, 40, 1}, true));
+  EXPECT_FALSE(suits({20, 20, 32, 4, 1, 64, 1}, false));   // 289 positions
+  EXPECT_FALSE(suits({21, 21, 128, 3, 3, 64, 1}, false));  // a picture of 233 KB
+  EXPECT_FALSE(suits({1, 1, 1024, 1, 1, 16, 1}, true));    // more channels than it can divide by
 }
 
 }  // namespace

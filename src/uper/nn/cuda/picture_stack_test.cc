@@ -6,102 +6,28 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
-#include <string>
 
-#include "uper/nn/cuda/exact_pixel_convolution.h"
-#include "uper/nn/cuda/test_support.h"
-#include "uper/nn/test_data.h"
+#include "uper/nn/cuda/picture_stack_test_support.h"
 
 namespace uper {
 namespace {
 
-constexpr InputSpec kScreen{.height = 84,
-                            .width = 84,
-                            .channels = 4,
-                            .type = InputType::kUint8,
-                            .layout = InputLayout::kPlanes};
-constexpr ConvolutionSpec kLayers[] = {{.filters = 32, .kernel = 8, .stride = 4},
-                                       {.filters = 64, .kernel = 4, .stride = 2},
-                                       {.filters = 64, .kernel = 3, .stride = 1}};
-
-constexpr int kPixels = 4 * 84 * 84;
-
-// One layer by plain loops: [row][column][channel] of `side` rows and columns.
-std::vector<double> Convolved(const std::vector<double>& in, int side, int channels,
-                              const ConvolutionSpec& layer, const std::vector<float>& w,
-                              const std::vector<float>& bias) {
-  const int out_side = (side - layer.kernel) / layer.stride + 1;
-  std::vector<double> out;
-  for (int y = 0; y < out_side; ++y) {
-    for (int x = 0; x < out_side; ++x) {
-      for (int f = 0; f < layer.filters; ++f) {
-        double sum = bias[f];
-        for (int i = 0; i < layer.kernel; ++i) {
-          for (int j = 0; j < layer.kernel; ++j) {
-            const double* pixel =
-                &in[std::size_t{1} * ((y * layer.stride + i) * side + x * layer.stride + j) *
-                    channels];
-            const float* tap =
-                &w[std::size_t{1} * (i * layer.kernel + j) * channels * layer.filters];
-            for (int c = 0; c < channels; ++c) sum += pixel[c] * tap[c * layer.filters + f];
-          }
-        }
-        out.push_back(std::max(0.0, sum));
-      }
-    }
-  }
-  return out;
-}
-
-struct Weights {
-  std::vector<float> w[PictureStack::kLayers], bias[PictureStack::kLayers];
-
-  // `whole`: few and whole numbers, so that every sum is exact.
-  explicit Weights(bool whole) {
-    int channels = kScreen.channels;
-    for (int i = 0; i < PictureStack::kLayers; ++i) {
-      const ConvolutionSpec& layer = kLayers[i];
-      const std::size_t size =
-          std::size_t{1} * layer.kernel * layer.kernel * channels * layer.filters;
-      w[i] = RandomFloats(size, "w" + std::to_string(i));
-      bias[i] = RandomFloats(layer.filters, "b" + std::to_string(i));
-      for (float& value : w[i]) value *= 0.1F;
-      if (whole) {
-        std::ranges::fill(w[i], 0.0F);
-        for (const int at : RandomInts(size / 16, static_cast<int>(size), "w")) {
-          w[i][at] += static_cast<float>(1 - at % 3);
-        }
-        for (float& value : bias[i]) value = value > 0 ? 2.0F : -1.0F;
-      }
-      channels = layer.filters;
-    }
-  }
-};
-
-std::vector<std::uint8_t> Screens(int count, int levels) {
-  std::vector<std::uint8_t> pixels;
-  for (const int x : RandomInts(std::size_t{1} * count * kPixels, levels, "pixels")) {
-    pixels.push_back(static_cast<std::uint8_t>(x));
-  }
-  return pixels;
-}
-
 // All pictures, by plain loops.
 std::vector<double> Expected(const std::vector<std::uint8_t>& pixels, int count, float scale,
-                             const Weights& weights) {
+                             const AtariWeights& weights) {
   std::vector<double> all;
-  const int plane = kScreen.height * kScreen.width;
+  const int plane = kAtariScreen.height * kAtariScreen.width;
   for (int picture = 0; picture < count; ++picture) {
-    std::vector<double> in(kPixels);
-    for (int i = 0; i < kPixels; ++i) {
-      in[i] = double{scale} *
-              pixels[picture * kPixels + i % kScreen.channels * plane + i / kScreen.channels];
+    std::vector<double> in(kAtariPixels);
+    for (int i = 0; i < kAtariPixels; ++i) {
+      in[i] = double{scale} * pixels[picture * kAtariPixels + i % kAtariScreen.channels * plane +
+                                     i / kAtariScreen.channels];
     }
-    int side = kScreen.height, channels = kScreen.channels;
+    int side = kAtariScreen.height, channels = kAtariScreen.channels;
     for (int i = 0; i < PictureStack::kLayers; ++i) {
-      in = Convolved(in, side, channels, kLayers[i], weights.w[i], weights.bias[i]);
-      side = (side - kLayers[i].kernel) / kLayers[i].stride + 1;
-      channels = kLayers[i].filters;
+      in = Convolved(in, side, channels, kAtariLayers[i], weights.w[i], weights.bias[i]);
+      side = (side - kAtariLayers[i].kernel) / kAtariLayers[i].stride + 1;
+      channels = kAtariLayers[i].filters;
     }
     all.insert(all.end(), in.begin(), in.end());
   }
@@ -109,7 +35,8 @@ std::vector<double> Expected(const std::vector<std::uint8_t>& pixels, int count,
 }
 
 std::vector<float> OfTheKernel(const std::vector<std::uint8_t>& pixels, int count, float scale,
-                               const Weights& weights, const std::byte* const* planes = nullptr) {
+                               const AtariWeights& weights,
+                               const std::byte* const* planes = nullptr) {
   const DeviceBuffer<std::uint8_t> pictures = OnGpu(pixels);
   std::vector<DeviceBuffer<float>> memory;
   DeviceBuffer<float> out = Poisoned(std::size_t{1} * count * 7 * 7 * 64);
@@ -123,22 +50,6 @@ std::vector<float> OfTheKernel(const std::vector<std::uint8_t>& pixels, int coun
     call.bias[i] = memory.emplace_back(OnGpu(weights.bias[i])).data();
   }
   LaunchPictureStack(call, nullptr);
-  return FromGpu(out);
-}
-
-// The first layer of the pictures by its own kernel: [row][column][filter].
-std::vector<float> FirstLayer(const std::vector<std::uint8_t>& pixels, int count, float scale,
-                              const Weights& weights) {
-  const DeviceBuffer<std::uint8_t> pictures = OnGpu(pixels);
-  const DeviceBuffer<float> w = OnGpu(weights.w[0]), bias = OnGpu(weights.bias[0]);
-  const PictureShape shape{.height = 20, .width = 20, .channels = 32};
-  DeviceBuffer<float> out = Poisoned(std::size_t{1} * count * shape.size());
-  PixelConvolution call{.in = {.height = kScreen.height, .width = kScreen.width, .channels = 4},
-                        .out = shape,
-                        .scale = scale,
-                        .count = count};
-  call.list[0] = {.pixels = pictures.data(), .w = w.data(), .bias = bias.data(), .out = out.data()};
-  LaunchExactPixelConvolution(call, nullptr);
   return FromGpu(out);
 }
 
@@ -179,7 +90,7 @@ std::vector<float> ConvolvedInOrder(std::span<const float> in, int side, int cha
 class PictureStackTest : public GpuTest {};
 
 TEST_F(PictureStackTest, IsThreeConvolutions) {
-  const Weights weights(false);
+  const AtariWeights weights(false);
   for (const int count : {1, 3}) {
     const std::vector<std::uint8_t> pixels = Screens(count, 256);
     const std::vector<double> expected = Expected(pixels, count, 1.0F / 255, weights);
@@ -194,7 +105,7 @@ TEST_F(PictureStackTest, IsThreeConvolutions) {
 
 // Eight blocks have a picture, or four.
 TEST_F(PictureStackTest, TheFirstLayerIsTheExactOne) {
-  const Weights weights(false);
+  const AtariWeights weights(false);
   for (const int count : {2, 15}) {
     const std::vector<std::uint8_t> pixels = Screens(count, 256);
     const std::vector<float> first = FirstLayer(pixels, count, 1.0F / 255, weights);
@@ -203,9 +114,9 @@ TEST_F(PictureStackTest, TheFirstLayerIsTheExactOne) {
     for (const int picture : {0, count - 1}) {
       const auto in = std::span(first).subspan(picture * in_size, in_size);
       const std::vector<float> second =
-          ConvolvedInOrder(in, 20, 32, kLayers[1], weights.w[1], weights.bias[1]);
+          ConvolvedInOrder(in, 20, 32, kAtariLayers[1], weights.w[1], weights.bias[1]);
       const std::vector<float> third =
-          ConvolvedInOrder(second, 9, 64, kLayers[2], weights.w[2], weights.bias[2]);
+          ConvolvedInOrder(second, 9, 64, kAtariLayers[2], weights.w[2], weights.bias[2]);
       EXPECT_TRUE(SameBits(std::span(found).subspan(picture * out_size, out_size), third))
           << count << " " << picture;
     }
@@ -216,7 +127,7 @@ TEST_F(PictureStackTest, WeightsThatAreNotFiniteShow) {
   const std::vector<std::uint8_t> pixels = Screens(15, 256);
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
-    Weights weights(false);
+    AtariWeights weights(false);
     weights.w[0][100 * 32 + 13] = bad;
     for (const int count : {1, 15}) {
       for (const float result : OfTheKernel(pixels, count, 1.0F / 255, weights)) {
@@ -227,7 +138,7 @@ TEST_F(PictureStackTest, WeightsThatAreNotFiniteShow) {
 }
 
 TEST_F(PictureStackTest, SmallWholeNumbersAreExact) {
-  const Weights weights(true);
+  const AtariWeights weights(true);
   const std::vector<std::uint8_t> pixels = Screens(2, 4);
   const std::vector<double> expected = Expected(pixels, 2, 1, weights);
   ASSERT_LT(*std::ranges::max_element(expected), 1 << 24);
@@ -237,7 +148,7 @@ TEST_F(PictureStackTest, SmallWholeNumbersAreExact) {
 }
 
 TEST_F(PictureStackTest, SameBitsForAnyCountAndWhenRepeated) {
-  const Weights weights(false);
+  const AtariWeights weights(false);
   const std::vector<std::uint8_t> pixels = Screens(32, 256);
   const std::vector<float> many = OfTheKernel(pixels, 32, 1.0F / 255, weights);
   EXPECT_TRUE(SameBits(OfTheKernel(pixels, 32, 1.0F / 255, weights), many));
@@ -248,10 +159,10 @@ TEST_F(PictureStackTest, SameBitsForAnyCountAndWhenRepeated) {
 }
 
 TEST_F(PictureStackTest, PlanesMayBeAnywhere) {
-  const Weights weights(false);
+  const AtariWeights weights(false);
   for (const int count : {2, 16}) {
     std::vector<std::uint8_t> pixels = Screens(count, 256);
-    constexpr std::ptrdiff_t kPlane = kPixels / 4;
+    constexpr std::ptrdiff_t kPlane = kAtariPixels / 4;
     const DeviceBuffer<std::uint8_t> there = OnGpu(pixels);
     PinnedBuffer<std::byte> here(pixels.size());
     PinnedBuffer<const std::byte*> planes(std::size_t{1} * count * 4);
@@ -268,17 +179,17 @@ TEST_F(PictureStackTest, PlanesMayBeAnywhere) {
 }
 
 TEST(PictureStackSizes, OnlyTheAtariNetwork) {
-  EXPECT_TRUE(SuitsPictureStack(kScreen, kLayers));
-  EXPECT_FALSE(SuitsPictureStack(kScreen, std::span(kLayers).first(2)));
-  InputSpec input = kScreen;
+  EXPECT_TRUE(SuitsPictureStack(kAtariScreen, kAtariLayers));
+  EXPECT_FALSE(SuitsPictureStack(kAtariScreen, std::span(kAtariLayers).first(2)));
+  InputSpec input = kAtariScreen;
   input.layout = InputLayout::kChannelsLast;
-  EXPECT_FALSE(SuitsPictureStack(input, kLayers));
-  input = kScreen;
+  EXPECT_FALSE(SuitsPictureStack(input, kAtariLayers));
+  input = kAtariScreen;
   input.width = 80;
-  EXPECT_FALSE(SuitsPictureStack(input, kLayers));
-  ConvolutionSpec other[] = {kLayers[0], kLayers[1], kLayers[2]};
+  EXPECT_FALSE(SuitsPictureStack(input, kAtariLayers));
+  ConvolutionSpec other[] = {kAtariLayers[0], kAtariLayers[1], kAtariLayers[2]};
   other[2].filters = 32;
-  EXPECT_FALSE(SuitsPictureStack(kScreen, other));
+  EXPECT_FALSE(SuitsPictureStack(kAtariScreen, other));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/dense_inputs.h"
 #include "uper/nn/cuda/few_rows.h"
 #include "uper/nn/cuda/pixel_convolution.h"
 #include "uper/nn/cuda/pixel_weights.h"
@@ -28,11 +29,13 @@ Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Optio
     : options_(options), input_(spec.input) {
   AddLayers(spec, layout);
   AddPixelTables();
+  const bool suits_stack = options.precision == Precision::kFp32 && ParametersSuitVectors() &&
+                           SuitsPictureStack(spec.input, spec.convolutions);
   if (!options.backward) {
-    has_picture_stack_ = options.precision == Precision::kFp32 && ParametersSuitVectors() &&
-                         SuitsPictureStack(spec.input, spec.convolutions);
+    has_picture_stack_ = suits_stack;
     return;
   }
+  has_picture_pairs_ = suits_stack && PaysAsPairs();
   if (has_pixel_convolution_ && SuitsPixelWeights(layers_[0].out)) {
     pixel_parts_ = DeviceBuffer<float>(PixelWeightParts(options.max_batch));
   }
@@ -275,6 +278,9 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
   if (has_picture_stack_) {
     for (const Pass& pass : passes) ForwardStack(pass, count, stream);
     first = PictureStack::kLayers;
+  } else if (has_picture_pairs_) {
+    ForwardPairs(passes, count, stream, follow);
+    first = PictureStack::kLayers;
   } else if (has_pixel_convolution_) {
     ForwardPixels(passes, count, stream, follow);
     first = 1;
@@ -424,10 +430,33 @@ void Torso::BackwardInputs(std::size_t index, const Pass& pass, cudaStream_t str
     const PictureCall pictures = InputPictures(index, pass);
     if (PaysAsPictures(layers_[index], pictures)) return LaunchPictures(pictures, stream);
   }
+  if (SuitsDenseInputs(index)) return DenseInputGradient(index, pass, stream);
   for (ProductCall& call : InputCalls(index, pass)) {
     call.follow = Follow::kOverlap;
     LaunchProducts(call, stream);
   }
+}
+
+bool Torso::SuitsDenseInputs(std::size_t index) const {
+  const Layer& layer = layers_[index];
+  return !layer.convolution && options_.precision == Precision::kFp32 && layer.w % 4 == 0 &&
+         uper::SuitsDenseInputs(options_.max_batch, layer.out.channels);
+}
+
+void Torso::DenseInputGradient(std::size_t index, const Pass& pass, cudaStream_t stream) {
+  const Layer& layer = layers_[index];
+  const Layer& before = layers_[index - 1];
+  DenseInputs call{.batch = options_.max_batch,
+                   .inputs = layer.in.channels,
+                   .units = layer.out.channels,
+                   .d_out = d_outputs_[index].data(),
+                   .w = pass.parameters + layer.w,
+                   .mask = InputOf(index, pass),
+                   .d_x = d_outputs_[index - 1].data(),
+                   .d_sample = before.d_size(),
+                   .follow = Follow::kOverlap};
+  if (before.convolution) call.d_columns = {.table = before.d_columns.data()};
+  LaunchDenseInputs(call, stream);
 }
 
 std::vector<ProductCall> Torso::InputCalls(std::size_t index, const Pass& pass) {

@@ -130,7 +130,10 @@ class Torso {
   void ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream,
                      Follow follow) const;
   void ForwardStack(const Pass& pass, int count, cudaStream_t stream) const;
+  void ForwardPairs(std::span<const Pass> passes, int count, cudaStream_t stream,
+                    Follow follow) const;
   bool ParametersSuitVectors() const;
+  bool PaysAsPairs() const;
   void ForwardProducts(std::size_t layer, std::span<const Pass> passes, int count,
                        cudaStream_t stream);
   // The same as whole pictures; whether that is possible and pays does not depend on the pointers.
@@ -146,6 +149,8 @@ class Torso {
   // The gradient by a layer's input, through the ReLU before it.
   std::vector<ProductCall> InputCalls(std::size_t layer, const Pass& pass);
   ProductCall DenseInputCall(std::size_t layer, const Pass& pass);
+  bool SuitsDenseInputs(std::size_t layer) const;
+  void DenseInputGradient(std::size_t layer, const Pass& pass, cudaStream_t stream);
   const float* InputOf(std::size_t layer, const Pass& pass) const;
 
   Options options_;
@@ -155,6 +160,7 @@ class Torso {
   // column) order, and that order in the weights. Empty if the pictures do not suit.
   DeviceBuffer<int> pixel_windows_, pixel_taps_, pixel_weights_;
   bool has_picture_stack_ = false;      // there is one kernel for all convolutions
+  bool has_picture_pairs_ = false;      // the same, with the results of all of them
   bool has_pixel_convolution_ = false;  // there is a kernel of its own for the first layer
   DeviceBuffer<float> pixel_parts_;     // of its weights' gradient, if that has one of its own too
   std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "uper/base/check.h"
+#include "uper/nn/cuda/picture_pair.h"
 #include "uper/nn/cuda/torso.h"
 
 // The torso's convolutions as products of whole pictures.
@@ -10,6 +12,13 @@ namespace {
 // Blocks that a large GPU needs to be busy; below it small tiles are faster.
 constexpr int kFewestBlocks = 64;
 constexpr int kBlockColumns = 32;
+
+// Blocks of 16 columns where those of 32 would leave half of a large GPU without work.
+bool NarrowPays(const PictureCall& call) {
+  constexpr int kMultiprocessors = 132;
+  return call.columns % kBlockColumns != 0 ||
+         call.columns / kBlockColumns * call.pictures * call.count <= kMultiprocessors / 2;
+}
 
 }  // namespace
 
@@ -38,6 +47,29 @@ void Torso::ForwardStack(const Pass& pass, int count, cudaStream_t stream) const
   LaunchPictureStack(call, stream);
 }
 
+bool Torso::PaysAsPairs() const {
+  return 2 * options_.tuned_batch * options_.max_passes >= kFewestBlocks;
+}
+
+void Torso::ForwardPairs(std::span<const Pass> passes, int count, cudaStream_t stream,
+                         Follow follow) const {
+  UPER_CHECK(passes.size() <= PicturePair::kMaxPasses, "more passes than one call has");
+  PicturePair call{.scale = input_.scale,
+                   .count = count,
+                   .passes = static_cast<int>(passes.size()),
+                   .follow = follow};
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    PicturePair::Pass& pass = call.list[i];
+    pass.pixels = static_cast<const std::uint8_t*>(passes[i].pixels);
+    for (int layer = 0; layer < PicturePair::kLayers; ++layer) {
+      pass.w[layer] = passes[i].parameters + layers_[layer].w;
+      pass.bias[layer] = passes[i].parameters + layers_[layer].b;
+      pass.out[layer] = passes[i].activations->layers[layer].data();
+    }
+  }
+  LaunchPicturePairs(call, stream);
+}
+
 // Without passes: of the size that work is cut for.
 PictureCall Torso::ForwardPictures(std::size_t index, std::span<const Pass> passes,
                                    int count) const {
@@ -45,11 +77,16 @@ PictureCall Torso::ForwardPictures(std::size_t index, std::span<const Pass> pass
   const int stride = layer.spec.stride;
   const int filters = layer.out.channels;
   PictureCall call;
-  call.count = passes.empty() ? options_.max_passes : static_cast<int>(passes.size());
-  call.pictures = passes.empty() ? options_.tuned_batch : count;
+  call.count = options_.max_passes;
+  call.pictures = options_.tuned_batch;
   call.pixels = layer.in.height * layer.in.width;
   call.channels = layer.in.channels;
   call.columns = filters;
+  call.narrow = NarrowPays(call);
+  if (!passes.empty()) {
+    call.count = static_cast<int>(passes.size());
+    call.pictures = count;
+  }
   call.b_along = Along::kSide;
   call.c_picture = layer.out.size();
   call.finish = ProductFinish::kBiasRelu;
@@ -89,6 +126,7 @@ PictureCall Torso::InputPictures(std::size_t index, const Pass& pass) {
   call.pixels = layer.d_height() * layer.d_width();
   call.channels = layer.out.channels;
   call.columns = channels;
+  call.narrow = NarrowPays(call);
   call.b_along = Along::kLength;
   call.mask_picture = layer.in.size();
   call.c_picture = before.d_size();
@@ -124,7 +162,7 @@ PictureCall Torso::InputPictures(std::size_t index, const Pass& pass) {
   return call;
 }
 
-// In plain fp32 only: the products of tensor cores stay.
+// In fp32 only: the products of other precisions stay.
 void Torso::AddWeightParts() {
   int count = 0;
   for (std::size_t i = 0; i < layers_.size(); ++i) {

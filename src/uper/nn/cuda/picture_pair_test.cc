@@ -1,0 +1,138 @@
+#include "uper/nn/cuda/picture_pair.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "uper/nn/cuda/picture_stack_test_support.h"
+
+namespace uper {
+namespace {
+
+constexpr int kLayers = PicturePair::kLayers;
+constexpr int kSizes[kLayers] = {20 * 20 * 32, 9 * 9 * 64, 7 * 7 * 64};
+
+// Results of all layers: [layer][picture, row, column, filter].
+using Results = std::array<std::vector<float>, kLayers>;
+
+// A call and what it needs on the GPU. Passes have weights of their own.
+struct Call {
+  PicturePair call;
+  std::vector<DeviceBuffer<std::uint8_t>> pictures;
+  std::vector<DeviceBuffer<float>> operands, results;
+
+  Call(int count, float scale) : call{.scale = scale, .count = count, .passes = 0} {}
+
+  void Add(const std::vector<std::uint8_t>& pixels, const AtariWeights& weights) {
+    PicturePair::Pass& pass = call.list[call.passes++];
+    pass.pixels = pictures.emplace_back(OnGpu(pixels)).data();
+    for (int i = 0; i < kLayers; ++i) {
+      pass.w[i] = operands.emplace_back(OnGpu(weights.w[i])).data();
+      pass.bias[i] = operands.emplace_back(OnGpu(weights.bias[i])).data();
+      pass.out[i] =
+          results.emplace_back(Poisoned(std::size_t{1} * call.count * kSizes[i] + 4)).data();
+    }
+  }
+  std::vector<Results> Run() {
+    LaunchPicturePairs(call, nullptr);
+    std::vector<Results> found(call.passes);
+    for (int i = 0; i < call.passes * kLayers; ++i) {
+      std::vector<float> all = FromGpu(results[i]);
+      for (int beyond = 0; beyond < 4; ++beyond) {
+        EXPECT_TRUE(std::isnan(all.back())) << "beside the results";
+        all.pop_back();
+      }
+      found[i / kLayers][i % kLayers] = std::move(all);
+    }
+    return found;
+  }
+};
+
+Results OnePass(const std::vector<std::uint8_t>& pixels, int count, float scale,
+                const AtariWeights& weights) {
+  Call call(count, scale);
+  call.Add(pixels, weights);
+  return call.Run()[0];
+}
+
+// One of the other layers from the layer before it, of one picture.
+void ExpectLayer(const Results& found, int layer, int picture, const AtariWeights& weights,
+                 double tolerance) {
+  const auto part = [&](int i) {
+    return std::span(found[i]).subspan(std::size_t{1} * picture * kSizes[i], kSizes[i]);
+  };
+  const auto in = part(layer - 1);
+  const std::vector<double> expected = Convolved(
+      std::vector<double>(in.begin(), in.end()), layer == 1 ? 20 : 9,
+      kAtariLayers[layer - 1].filters, kAtariLayers[layer], weights.w[layer], weights.bias[layer]);
+  const double largest = *std::ranges::max_element(expected);
+  ASSERT_GT(largest, 0);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(part(layer)[i], expected[i], tolerance * largest)
+        << "layer " << layer << ", picture " << picture << ", " << i;
+  }
+}
+
+class PicturePairTest : public GpuTest {};
+
+TEST_F(PicturePairTest, IsThreeConvolutions) {
+  const AtariWeights weights(false);
+  const std::vector<std::uint8_t> pixels = Screens(3, 256);
+  const Results found = OnePass(pixels, 3, 1.0F / 255, weights);
+  EXPECT_TRUE(SameBits(found[0], FirstLayer(pixels, 3, 1.0F / 255, weights)));
+  for (const int picture : {0, 2}) {
+    ExpectLayer(found, 1, picture, weights, 1e-6);
+    ExpectLayer(found, 2, picture, weights, 1e-6);
+  }
+}
+
+TEST_F(PicturePairTest, SmallWholeNumbersAreExact) {
+  const AtariWeights weights(true);
+  const std::vector<std::uint8_t> pixels = Screens(2, 4);
+  const Results found = OnePass(pixels, 2, 1, weights);
+  ASSERT_LT(*std::ranges::max_element(found[2]), 1 << 24);
+  ASSERT_GT(std::ranges::count_if(found[2], [](float x) { return x > 0; }), 500);
+  EXPECT_TRUE(SameBits(found[0], FirstLayer(pixels, 2, 1, weights)));
+  for (const int picture : {0, 1}) {
+    ExpectLayer(found, 1, picture, weights, 0);
+    ExpectLayer(found, 2, picture, weights, 0);
+  }
+}
+
+TEST_F(PicturePairTest, PassesAndPicturesDoNotChangeEachOther) {
+  const AtariWeights weights(false);
+  AtariWeights others(false);
+  for (auto& w : others.w) std::ranges::reverse(w);
+  const std::vector<std::uint8_t> pixels = Screens(40, 256);
+  const std::vector<std::uint8_t> reversed(pixels.rbegin(), pixels.rend());
+  Call both(40, 1.0F / 255);
+  both.Add(pixels, weights);
+  both.Add(reversed, others);
+  const std::vector<Results> many = both.Run();
+  const Results few = OnePass(pixels, 3, 1.0F / 255, weights);
+  const Results other = OnePass(reversed, 40, 1.0F / 255, others);
+  for (int i = 0; i < kLayers; ++i) {
+    EXPECT_TRUE(SameBits(few[i], std::span(many[0][i]).first(few[i].size()))) << i;
+    EXPECT_TRUE(SameBits(other[i], many[1][i])) << i;
+  }
+}
+
+TEST_F(PicturePairTest, WeightsThatAreNotFiniteShow) {
+  const std::vector<std::uint8_t> pixels = Screens(2, 256);
+  for (int layer = 0; layer < kLayers; ++layer) {
+    AtariWeights weights(false);
+    weights.w[layer][(100 * kAtariLayers[layer].filters) + 13] =
+        std::numeric_limits<float>::quiet_NaN();
+    const Results found = OnePass(pixels, 2, 1.0F / 255, weights);
+    const auto is_nan = [](float x) { return std::isnan(x); };
+    EXPECT_GT(std::ranges::count_if(found[layer], is_nan), 0);
+    for (int behind = layer + 1; behind < kLayers; ++behind) {
+      EXPECT_TRUE(std::ranges::all_of(found[behind], is_nan)) << layer << " " << behind;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace uper
