@@ -34,12 +34,13 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, const InRo
   EnqueueSelections(from);
   const SampleCall samples = Samples(from);
   LaunchSamples(samples, main_, Follow::kOverlap);
+  // What is enqueued first finds room first.
+  const bool head_first = IsLongHeadStep(head_);
+  if (!head_first) EnqueueFindings(samples, to, row);
   ahead_fork_.Order(main_, ahead_);
   EnqueueHeadStep(StepKind::kAhead, from, to, ahead_);
-  fork_.Order(main_, norm_);
   EnqueueHeadNorm(from);
-  findings_fork_.Order(main_, findings_);
-  EnqueueFindings(samples, to, row);
+  if (head_first) EnqueueFindings(samples, to, row);
   EnqueueBackward(from, to);
   EnqueueNormAndOptimizer(from, to);
   if (row.source == nullptr) return;
@@ -162,6 +163,7 @@ HeadGradient CudaLearner::HeadGradientOf(const ParameterSet& from) const {
 
 // The head's part of the norm, beside the backward pass.
 void CudaLearner::EnqueueHeadNorm(ParameterSet& from) {
+  fork_.Order(main_, norm_);
   const HeadGradient gradient = HeadGradientOf(from);
   double* squares = squares_.data() + torso_.SquareCount();  // behind those of the torso
   LaunchHeadSquares(head_, gradient, squares, norm_);
@@ -175,6 +177,7 @@ void CudaLearner::EnqueueHeadNorm(ParameterSet& from) {
 void CudaLearner::EnqueueFindings(const SampleCall& samples, ParameterSet& to, const InRow& row) {
   BatchSource* source = row.source;
   const bool for_host = source == nullptr;
+  findings_fork_.Order(main_, findings_);
   LaunchStatistics({.samples = samples,
                     .quantiles = quantiles_.data(),
                     .td_error = for_host ? host_td_errors_.data() : td_errors_.data(),

@@ -90,6 +90,10 @@ struct FinishStep {
 };
 void LaunchFinishStep(const FinishStep& call, cudaStream_t stream);
 
+// Whether the head's step takes longer than all that can run beside it: then it comes first, and
+// the GPU is its own. No result depends on it.
+bool IsLongHeadStep(const HeadShape& shape);
+
 // One step on the head's weights, whose gradient is formed in registers; the averages of the
 // weights follow on the way, but for those over members that share the hidden layer of a step
 // ahead, which LaunchFinishStep() makes. `weights` starts at the head's weights.

@@ -1,17 +1,11 @@
 #include <algorithm>
 
 #include "uper/base/check.h"
-#include "uper/nn/cuda/fma_tile.cuh"
 #include "uper/nn/cuda/product.h"
 #include "uper/nn/cuda/product_kernel.cuh"
 
 namespace uper {
 namespace {
-
-struct FmaTiles {
-  template <int kRows, int kColumns, Along kA, Along kB>
-  using Of = FmaTile<kRows, kColumns, kA, kB>;
-};
 
 int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
@@ -34,8 +28,7 @@ Fetch FetchOf(const ProductCall& call) {
 bool SuitsTile(const ProductCall& call, ProductTile tile) {
   if (tile == ProductTile::k32x32) return true;
   const Fetch fetch = FetchOf(call);
-  return (fetch == Fetch::kTables || fetch == Fetch::kStrides) &&
-         HasTile(call.precision, tile, call.a_along);
+  return (fetch == Fetch::kTables || fetch == Fetch::kStrides) && HasTile(call.precision, tile);
 }
 
 dim3 ProductGrid(const ProductCall& call, int tile_rows, int tile_columns) {
@@ -66,7 +59,7 @@ void LaunchProducts(const ProductCall& call, cudaStream_t stream) {
              "no layer needs this kind of product");
   switch (call.precision) {
     case Precision::kFp32:
-      return ProductKernels<Precision::kFp32, FmaTiles>::Launch(call, stream);
+      return LaunchDoubleProducts(call, stream);
     case Precision::kTf32:
       return LaunchTf32Products(call, stream);
     case Precision::kTf32x3:

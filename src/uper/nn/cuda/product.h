@@ -15,8 +15,9 @@ namespace uper {
 //   C[m, n] = sum over k of A[m, k] * B[k, n]
 //
 // with operands read in place (nothing is unrolled into columns): A[m, k] lies at
-// a[a_rows(m) + a_taps(k)], and B[k, n] at b[b_taps(k) + b_columns(n)]. Sums are fp32, in an
-// order that only the shapes and the precision decide.
+// a[a_rows(m) + a_taps(k)], and B[k, n] at b[b_taps(k) + b_columns(n)]. Sums are in double
+// precision, or fp32 for operands of 11 bits, and those of a block's warps are added in fp32, all
+// in an order that only the shapes and the precision decide.
 
 // Which index of an operand lies along memory.
 enum class Along { kLength, kSide };
@@ -52,19 +53,15 @@ enum class ProductFinish { kStore, kBiasRelu, kMask };
 
 // Rows and columns of the tiles. All give the same sums, but for their order between different
 // splits.
-enum class ProductTile { k56x32, k48x32, k40x32, k32x32, k32x16, k64x32 };
-inline constexpr int kTileCount = 6;
+enum class ProductTile { k48x32, k32x32, k32x16, k64x32 };
+inline constexpr int kTileCount = 4;
 
 constexpr int TileRows(ProductTile tile) {
   switch (tile) {
     case ProductTile::k64x32:
       return 64;
-    case ProductTile::k56x32:
-      return 56;
     case ProductTile::k48x32:
       return 48;
-    case ProductTile::k40x32:
-      return 40;
     case ProductTile::k32x32:
     case ProductTile::k32x16:
       break;
@@ -74,11 +71,9 @@ constexpr int TileRows(ProductTile tile) {
 
 constexpr int TileColumns(ProductTile tile) { return tile == ProductTile::k32x16 ? 16 : 32; }
 
-// Whether there are kernels with this tile: tensor cores multiply 16 rows at a time.
-constexpr bool HasTile(Precision precision, ProductTile tile, Along a_along) {
-  if (tile == ProductTile::k32x32 || tile == ProductTile::k32x16) return true;
-  if (precision != Precision::kFp32) return TileRows(tile) % 16 == 0;
-  return a_along == Along::kLength && tile != ProductTile::k64x32;
+// Whether there are kernels with this tile: for sums in double larger ones need too many registers.
+constexpr bool HasTile(Precision precision, ProductTile tile) {
+  return precision != Precision::kFp32 || TileRows(tile) == 32;
 }
 
 // Steps of the length that are at work at a time: splits are multiples of it, and lengths that are

@@ -13,7 +13,7 @@
 
 namespace uper {
 
-// The kernel of all products, for one way to multiply: a Tile (FmaTile, MmaTile) says how a warp
+// The kernel of all products, for one way to multiply: a Tile (DoubleTile, MmaTile) says how a warp
 // multiplies its share of a chunk.
 
 inline constexpr int kProductBlocksPerProcessor = 2;
@@ -29,7 +29,8 @@ enum class Fetch {
 // How the operands of all products of a call can be fetched.
 Fetch FetchOf(const ProductCall& call);
 
-// Products with 11 or 22 bits of the operands, in files of their own.
+// Products with all, 11 or 22 bits of the operands, in files of their own.
+void LaunchDoubleProducts(const ProductCall& call, cudaStream_t stream);
 void LaunchTf32Products(const ProductCall& call, cudaStream_t stream);
 void LaunchTf32x3Products(const ProductCall& call, cudaStream_t stream);
 
@@ -276,16 +277,14 @@ struct ProductKernels {
   template <Along kA, Along kB, Fetch kFetch>
   static void Whole(const ProductCall& call, cudaStream_t stream) {
     IfTile<kA, kB, kFetch, ProductTile::k64x32>(call, stream);
-    IfTile<kA, kB, kFetch, ProductTile::k56x32>(call, stream);
     IfTile<kA, kB, kFetch, ProductTile::k48x32>(call, stream);
-    IfTile<kA, kB, kFetch, ProductTile::k40x32>(call, stream);
     IfTile<kA, kB, kFetch, ProductTile::k32x32>(call, stream);
     IfTile<kA, kB, kFetch, ProductTile::k32x16>(call, stream);
   }
 
   template <Along kA, Along kB, Fetch kFetch, ProductTile kTile>
   static void IfTile(const ProductCall& call, cudaStream_t stream) {
-    if constexpr (HasTile(kPrecision, kTile, kA)) {
+    if constexpr (HasTile(kPrecision, kTile)) {
       using Tile = typename Tiles::template Of<TileRows(kTile), TileColumns(kTile), kA, kB>;
       if (call.tile == kTile) LaunchTile<Tile, kFetch>(call, stream);
     }

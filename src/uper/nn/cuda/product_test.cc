@@ -241,7 +241,7 @@ TEST_F(ProductTest, BlocksAndRepetitionsDoNotChangeTheBits) {
         c.tile = static_cast<ProductTile>(i);
         for (const int cluster : {1, 2, 4}) {
           c.cluster = cluster;
-          if (!HasTile(precision, c.tile, a_along)) continue;
+          if (!HasTile(precision, c.tile)) continue;
           EXPECT_TRUE(SameBits(Check(c, {.precision = precision}), first));
         }
       }
