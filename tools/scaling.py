@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How speed changes with threads, batch, members, quantiles, actions and the size of the memory.
 
-    python3 tools/scaling.py measure FOLDER [--program build/uper] [--threads 1,2,4,8,16]
+    python3 tools/scaling.py measure FOLDER [--program build/uper] [--threads 1,2,4,8,16] [--only threads]
     python tools/scaling.py plot FOLDER
 
 `measure` needs Python alone and writes one CSV file for each; `plot` (matplotlib) draws FOLDER/*.png from them,
@@ -42,7 +42,7 @@ def run(program, *words):
 
 def update_row(program, what, x, series, *words):
     """One point: milliseconds of an update."""
-    found = run(program, "learner", "--agent", AGENT, "--no-peers", "--repeats", REPEATS, *words)
+    found = run(program, "learner", "--agent", AGENT, "--device", "cpu", "--no-peers", "--repeats", REPEATS, *words)
     return [what, x, series, found["update_ms"], *found["update_ms_spread"]]
 
 
@@ -80,12 +80,13 @@ def write(folder, name, rows):
     print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
 
 
-def measure(folder, program, threads):
+def measure(folder, program, threads, only):
     folder.mkdir(parents=True, exist_ok=True)
-    write(folder, "threads", thread_rows(program, threads))
-    for name in SIZES:
-        write(folder, name, size_rows(program, name, threads[-1]))
-    write(folder, "memory", memory_rows(program))
+    rows = {"threads": thread_rows(program, threads)}
+    rows |= {name: size_rows(program, name, threads[-1]) for name in SIZES}
+    rows |= {"memory": memory_rows(program)}
+    for name in [only] if only else rows:
+        write(folder, name, rows[name])
 
 
 LABELS = {"update_ms": "one update, ms", "frames_per_second": "frames a second", "ns_per_item": "ns an item"}
@@ -129,16 +130,17 @@ def main():
     parser.add_argument("action", choices=["measure", "plot"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--program", default=str(ROOT / "build" / "uper"))
+    parser.add_argument("--only", choices=TITLES, help="instead of all of them")
     parser.add_argument("--threads", help="to try, the last one for everything else (default: powers of two)")
     arguments = parser.parse_args()
     if arguments.action == "plot":
-        for name in TITLES:
+        for name in [arguments.only] if arguments.only else TITLES:
             draw(arguments.folder / f"{name}.csv", name)
         return
     cores = len(os.sched_getaffinity(0))
     threads = [int(word) for word in arguments.threads.split(",")] if arguments.threads else \
         [count for count in (1, 2, 4, 8, 16, 32, 64) if count <= cores]
-    measure(arguments.folder, arguments.program, threads)
+    measure(arguments.folder, arguments.program, threads, arguments.only)
 
 
 if __name__ == "__main__":

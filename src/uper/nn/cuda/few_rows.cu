@@ -1,6 +1,9 @@
 #include <cooperative_groups.h>
 #include <cuda_pipeline_primitives.h>
 
+#include <algorithm>
+#include <cstddef>
+
 #include "uper/base/check.h"
 #include "uper/nn/cuda/few_rows.h"
 #include "uper/nn/cuda/launch.cuh"
@@ -134,19 +137,29 @@ bool SuitsFewRows(const ProductCall& call) {
   return call.precision == Precision::kFp32 && call.count == 1 && call.vectors && !call.bytes &&
          call.a_along == Along::kLength && call.b_along == Along::kSide &&
          call.finish == ProductFinish::kBiasRelu && call.squares == nullptr &&
-         call.splits <= kPortableCluster && p.rows <= kFewRows && p.length % kChunk == 0 &&
-         p.columns % kColumns == 0 && at_strides(p.a_rows) && at_strides(p.a_taps) &&
-         at_strides(p.b_columns) && at_strides(p.b_taps) && at_strides(p.c_rows) &&
-         at_strides(p.c_columns) && p.a_taps.stride == 1 && p.b_columns.stride == 1 &&
-         p.c_columns.stride == 1 && p.a_rows.stride % 4 == 0;
+         call.splits <= kPortableCluster && p.length % kChunk == 0 && p.columns % kColumns == 0 &&
+         at_strides(p.a_rows) && at_strides(p.a_taps) && at_strides(p.b_columns) &&
+         at_strides(p.b_taps) && at_strides(p.c_rows) && at_strides(p.c_columns) &&
+         p.a_taps.stride == 1 && p.b_columns.stride == 1 && p.c_columns.stride == 1 &&
+         p.a_rows.stride % 4 == 0;
 }
 
 void LaunchFewRows(const ProductCall& call, cudaStream_t stream) {
   UPER_CHECK(SuitsFewRows(call), "another kind of product");
-  const int rows = call.products[0].rows;
-  if (rows == 1) return Launch<1>(call, stream);
-  if (rows <= 4) return Launch<4>(call, stream);
-  Launch<kFewRows>(call, stream);
+  ProductCall group = call;
+  Product& p = group.products[0];
+  for (int left = call.products[0].rows; left > 0; left -= p.rows) {
+    p.rows = std::min(left, kFewRows);
+    if (p.rows == 1) {
+      Launch<1>(group, stream);
+    } else if (p.rows <= 4) {
+      Launch<4>(group, stream);
+    } else {
+      Launch<kFewRows>(group, stream);
+    }
+    p.a += std::ptrdiff_t{1} * p.rows * p.a_rows.stride;
+    p.c += std::ptrdiff_t{1} * p.rows * p.c_rows.stride;
+  }
 }
 
 }  // namespace uper

@@ -302,7 +302,8 @@ void Torso::ForwardProducts(std::size_t index, std::span<const Pass> passes, int
   call.count = options_.max_passes;
   std::fill_n(call.products + 1, call.count - 1, call.products[0]);
   Plan(call);
-  if (options_.tuned_batch <= kFewRows && !layer.convolution) {
+  const bool few = options_.tuned_batch <= kFewRows && !layer.convolution;
+  if (few) {
     if (const int splits = FewRowsSplits(layer.taps())) call.splits = splits;
   }
   call.count = static_cast<int>(passes.size());
@@ -319,7 +320,7 @@ void Torso::ForwardProducts(std::size_t index, std::span<const Pass> passes, int
   if (call.bytes) UsePixels(call);
   PlanBlocks(call);
   call.follow = index > 0 ? Follow::kOverlap : Follow::kAfter;
-  if (SuitsFewRows(call)) {
+  if (few && SuitsFewRows(call)) {  // for any count: other products have other sums
     LaunchFewRows(call, stream);
   } else {
     LaunchProducts(call, stream);
