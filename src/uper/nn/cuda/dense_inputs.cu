@@ -129,8 +129,9 @@ struct Results {
   __device__ static int Thread() { return static_cast<int>(threadIdx.x); }
 };
 
-// Grid: groups of inputs. The weights and the mask of an update do not change while its kernels
-// run. Few registers: kernels that are not in such a hurry run at the same time.
+// Grid: groups of inputs. The weights of an update do not change while its kernels run; the mask is
+// written by one of them, which need not have ended before. Few registers: kernels that are not in
+// such a hurry run at the same time.
 __global__ void __maxnreg__(96) DenseInputsKernel(const __grid_constant__ DenseInputs call) {
   extern __shared__ __align__(16) float memory[];
   __shared__ ArrivalBarrier arrived;
@@ -148,9 +149,9 @@ __global__ void __maxnreg__(96) DenseInputsKernel(const __grid_constant__ DenseI
     StartRows(call.w + static_cast<std::ptrdiff_t>(first_input) * call.units, call.units, inputs,
               weights, arrived);
   }
-  const Results results(call, first_input);
   AwaitPredecessor();
   if (threadIdx.x < kWarp) StartRows(call.d_out, call.units, call.batch, samples, arrived);
+  const Results results(call, first_input);
   double sums[kSamples / 16][kInputs / 8][4] = {};
   arrived.Wait(0);
   Multiply(samples, weights, call.units, sums);

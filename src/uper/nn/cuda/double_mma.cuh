@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include "uper/nn/cuda/mma.cuh"
 
 namespace uper {
@@ -15,6 +17,38 @@ __device__ inline void AddDoubleMma(const double (&a)[2], double b, double (&sum
       "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
       : "+d"(sums[0]), "+d"(sums[1]), "+d"(sums[2]), "+d"(sums[3])
       : "d"(a[0]), "d"(a[1]), "d"(b));
+}
+
+// A warp's results as floats: its columns as rows `pitch` floats apart, its rows along memory. Of
+// tiles of 8 columns the first `count`.
+template <int kTiles>
+__device__ void StoreColumns(const double (&sums)[kTiles][4], int count, int pitch, int lane,
+                             float* to) {
+  to += 2 * MmaPlace(lane) * pitch + MmaGroup(lane);
+#pragma unroll
+  for (int i = 0; i < kTiles; ++i) {
+    if (i >= count) break;
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      to[(8 * i + e % 2) * pitch + e / 2 * 8] = static_cast<float>(sums[i][e]);
+    }
+  }
+}
+
+// The sums that kSharers warps, or groups of them, have stored `step` floats apart, four
+// neighbours at a time, in order.
+template <int kSharers>
+__device__ float4 SumOfSharers(const float* from, int step) {
+  float4 sum = *reinterpret_cast<const float4*>(from);
+#pragma unroll
+  for (int sharer = 1; sharer < kSharers; ++sharer) {
+    const float4 part = *reinterpret_cast<const float4*>(from + sharer * step);
+    sum.x += part.x;
+    sum.y += part.y;
+    sum.z += part.z;
+    sum.w += part.w;
+  }
+  return sum;
 }
 
 }  // namespace uper

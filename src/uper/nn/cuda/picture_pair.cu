@@ -161,15 +161,8 @@ template <typename Layer>
 __device__ void StoreSums(const double (&result)[Share<Layer>::kTiles][4], float* sums) {
   using Mine = Share<Layer>;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  sums += warp % kSharers * Mine::kSums + 2 * MmaPlace(Lane()) * Mine::kSumsPitch +
-          warp / kSharers * kWarpFilters + MmaGroup(Lane());
-#pragma unroll
-  for (int i = 0; i < Mine::kTiles; ++i) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      sums[(8 * i + e % 2) * Mine::kSumsPitch + e / 2 * 8] = static_cast<float>(result[i][e]);
-    }
-  }
+  StoreColumns(result, Mine::kTiles, Mine::kSumsPitch, Lane(),
+               sums + warp % kSharers * Mine::kSums + warp / kSharers * kWarpFilters);
 }
 
 // Adds the sums of the sharers, in order. store(position, filter, results): of that filter of the
@@ -183,16 +176,7 @@ __device__ void Finish(const float* sums, const float* bias, const Store& store)
   const float4 add = __ldg(reinterpret_cast<const float4*>(bias + Rank() * kFilters + n));
   for (int m = static_cast<int>(threadIdx.x) / kQuads; m < Layer::kPositions;
        m += kThreads / kQuads) {
-    const float* from = sums + m * Mine::kSumsPitch + n;
-    float4 sum = *reinterpret_cast<const float4*>(from);
-#pragma unroll
-    for (int sharer = 1; sharer < kSharers; ++sharer) {
-      const float4 part = *reinterpret_cast<const float4*>(from + sharer * Mine::kSums);
-      sum.x += part.x;
-      sum.y += part.y;
-      sum.z += part.z;
-      sum.w += part.w;
-    }
+    const float4 sum = SumOfSharers<kSharers>(sums + m * Mine::kSumsPitch + n, Mine::kSums);
     store(m, n,
           make_float4(LargerOrNan(0.0F, sum.x + add.x), LargerOrNan(0.0F, sum.y + add.y),
                       LargerOrNan(0.0F, sum.z + add.z), LargerOrNan(0.0F, sum.w + add.w)));

@@ -234,18 +234,10 @@ __device__ void Multiply(const PictureCall& call, const PictureProduct& p, const
 template <typename Tile>
 __device__ void StoreSums(const double (&result)[Tile::kWarpTiles][4], const WarpPart<Tile>& part,
                           float* sums) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  sums += part.sharer * Tile::kSums +
-          (8 * part.first_tile + 2 * MmaPlace(lane)) * Tile::kSumsPitch + part.column +
-          MmaGroup(lane);
-#pragma unroll
-  for (int i = 0; i < Tile::kWarpTiles; ++i) {
-    if (i + 1 == Tile::kWarpTiles && part.is_short) break;
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      sums[(8 * i + e % 2) * Tile::kSumsPitch + e / 2 * 8] = static_cast<float>(result[i][e]);
-    }
-  }
+  StoreColumns(
+      result, Tile::kWarpTiles - (part.is_short ? 1 : 0), Tile::kSumsPitch,
+      static_cast<int>(threadIdx.x) % kWarp,
+      sums + part.sharer * Tile::kSums + 8 * part.first_tile * Tile::kSumsPitch + part.column);
 }
 
 __device__ float Masked(float mask, float value) { return mask > 0 ? value : 0.0F; }
@@ -279,16 +271,7 @@ __device__ void Finish(const PictureCall& call, const PictureProduct& p, const f
   for (int i = static_cast<int>(threadIdx.x); i < results; i += kThreads) {
     const int m = i / kQuads;
     const int n = i % kQuads * 4;
-    const float* from = sums + m * Tile::kSumsPitch + n;
-    float4 sum = *reinterpret_cast<const float4*>(from);
-#pragma unroll
-    for (int sharer = 1; sharer < Tile::kSharers; ++sharer) {
-      const float4 part = *reinterpret_cast<const float4*>(from + sharer * Tile::kSums);
-      sum.x += part.x;
-      sum.y += part.y;
-      sum.z += part.z;
-      sum.w += part.w;
-    }
+    const float4 sum = SumOfSharers<Tile::kSharers>(sums + m * Tile::kSumsPitch + n, Tile::kSums);
     *reinterpret_cast<float4*>(c + by_width.At(p.c_at, m) + n) =
         Finished(call, p, mask + by_width.At(p.mask_at, m) + n, first_n + n, sum);
   }
