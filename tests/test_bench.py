@@ -89,6 +89,19 @@ def test_bench_train(uper, tmp_path, agent):
     assert not list(tmp_path.iterdir()), "the run folder is removed"
 
 
+def test_bench_train_in_turns_with_the_emulator(uper):
+    words = ("bench", "train", "--env", "atari/pong", "--agent", "dqn", "--device", "cpu", "--threads", 2)
+    alone = run_json(uper, *words, "--frames", 1000)
+    assert alone["turns"] >= 2
+    for key in ("raw_frames_per_second", "share_of_raw"):
+        check_spread(alone, key)
+    assert alone["frames_per_second"] < 2 * alone["raw_frames_per_second_spread"][1]
+    assert sum(alone[key] for key in [*SHARES, "other_share"]) == pytest.approx(1), "turns are not counted"
+    several = run_json(uper, *words, "--frames", 400, "--environments", 2)
+    check_spread(several, "raw_frames_per_second")
+    assert "turns" not in several and several["share_of_raw"] > 0
+
+
 def test_bench_train_measures_saving_with_a_filled_memory(uper, tmp_path):
     measured = run_json(uper, "bench", "train", "--agent", "per", "--frames", 300, "--replay-transitions",
                         2000, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)})

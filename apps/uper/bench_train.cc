@@ -11,6 +11,7 @@
 #include "apps/uper/bench_peers.h"
 #include "apps/uper/bench_timing.h"
 #include "apps/uper/commands.h"
+#include "apps/uper/emulator_turns.h"
 #include "apps/uper/exit_code.h"
 #include "apps/uper/raw_speed.h"
 #include "apps/uper/run_setup.h"
@@ -25,8 +26,9 @@ namespace {
 
 constexpr std::int64_t kMostWarmUpTransitions = 100;
 
-constexpr std::int64_t kSaves = 5;  // with a filled replay memory
-constexpr double kRawSeconds = 2;   // of the bare emulator, before and after
+constexpr std::int64_t kSaves = 5;     // with a filled replay memory
+constexpr double kTurnSeconds = 0.15;  // of the bare emulator, in turns with training
+constexpr double kRawSeconds = 2;      // before and after, where several environments or runs train
 
 // The agent's own configuration but for: the length, learning from frame 100 on (--set may change
 // that), on Atari exploration at its end, updates beside the environments, one log row and one
@@ -66,7 +68,7 @@ RunConfig ConfigOf(const BenchTrainOptions& options) {
 struct TrainTimes {
   std::int64_t frames = 0;
   std::int64_t updates = 0;
-  double seconds = 0;  // without the last save
+  double seconds = 0;  // without the last save and the bare emulator's turns
   TimeShares spent;
   SaveTimes saves;
   double final_save_seconds = 0;
@@ -113,6 +115,14 @@ TrainerCallbacks WarningsOnly() {
           .warn = [](const std::string& message) { fmt::print(stderr, "uper: {}\n", message); }};
 }
 
+TrainerCallbacks WarningsAnd(EmulatorTurns* turns) {
+  TrainerCallbacks callbacks = WarningsOnly();
+  if (turns != nullptr) {
+    callbacks.progress = [turns](const TrainingProgress& now) { turns->Next(now.frames); };
+  }
+  return callbacks;
+}
+
 // Plays random actions into a memory that nobody learns from yet.
 void FillReplay(const RunConfig& config, std::int64_t transitions, Experience& experience,
                 const StopFlag& stop) {
@@ -153,9 +163,9 @@ void PrepareFilledRun(RunConfig config, std::int64_t transitions, const RunFolde
   times.first_save_seconds = trainer.final_save_seconds();
 }
 
-// All runs begin together, once everything is prepared.
+// All runs begin together, once everything is prepared. `turns`: may be null.
 TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_transitions,
-                     StartLine& prepared, const StopFlag& stop) {
+                     StartLine& prepared, EmulatorTurns* turns, const StopFlag& stop) {
   const TemporaryFolder temporary;
   const RunFolder folder(temporary.path());
   TrainTimes times;
@@ -169,16 +179,18 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
     }
     TrainerParts parts = PartsOf(config, *pool);
     const auto construction = std::chrono::steady_clock::now();
-    trainer.emplace(config, folder, std::move(parts), WarningsOnly());
+    trainer.emplace(config, folder, std::move(parts), WarningsAnd(turns));
     times.restore_seconds = SecondsSince(construction);
   }
   if (!prepared.Await(stop)) return times;
   const std::int64_t frames_before = trainer->frames();
   const std::int64_t updates_before = trainer->updates();
+  if (turns != nullptr) turns->Begin(frames_before);
   const auto start = std::chrono::steady_clock::now();
   if (!trainer->Run(stop)) throw Error(ErrorKind::kInterrupted, "interrupted");
   times.final_save_seconds = trainer->final_save_seconds();
   times.seconds = SecondsSince(start) - times.final_save_seconds;
+  if (turns != nullptr) times.seconds -= turns->waited_seconds();
   times.frames = trainer->frames() - frames_before;
   times.updates = trainer->updates() - updates_before;
   times.spent = trainer->time_shares();
@@ -189,13 +201,13 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
 
 // Of several runs: frames and updates in sum, the time of the slowest.
 TrainTimes TrainSideBySide(const RunConfig& config, const BenchTrainOptions& options, int threads,
-                           const StopFlag& stop) {
+                           EmulatorTurns* turns, const StopFlag& stop) {
   std::vector<TrainTimes> times(options.runs);
   StartLine prepared(options.runs);
   ParallelFor(options.runs, times.size(), stop, [&](std::size_t i) {
     RunConfig own = config;
     own.seed += static_cast<std::int64_t>(i);
-    times[i] = TrainOnce(own, threads, options.replay_transitions, prepared, stop);
+    times[i] = TrainOnce(own, threads, options.replay_transitions, prepared, turns, stop);
   });
   TrainTimes all = times[0];
   for (std::size_t i = 1; i < times.size(); ++i) {
@@ -204,6 +216,57 @@ TrainTimes TrainSideBySide(const RunConfig& config, const BenchTrainOptions& opt
     all.seconds = std::max(all.seconds, times[i].seconds);
   }
   return all;
+}
+
+// How fast the bare emulator is on one core, and training as a share of it.
+nlohmann::ordered_json DescribeEmulator(const std::vector<double>& speeds,
+                                        const std::vector<double>& shares) {
+  const Timing speed = Summary(speeds);
+  const Timing share = Summary(shares);
+  nlohmann::ordered_json json = {{"raw_frames_per_second", speed.median},
+                                 {"raw_frames_per_second_spread", SpreadJson(speed)},
+                                 {"share_of_raw", share.median}};
+  if (shares.size() > 1) {
+    json["share_of_raw_spread"] = SpreadJson(share);
+    json["turns"] = shares.size();
+  }
+  return json;
+}
+
+struct TrainResult {
+  TrainTimes times;
+  nlohmann::ordered_json emulator = nlohmann::ordered_json::object();  // empty without one
+};
+
+// One environment in turns with its bare emulator; for others that is only a measure of what a
+// core can do, before and after.
+TrainResult TrainBesideEmulator(const RunConfig& config, const BenchTrainOptions& options,
+                                int threads, const StopFlag& stop) {
+  const auto speed = [&](double seconds) {
+    return RawFramesPerSecond(config.environment, seconds, stop);
+  };
+  const bool alone =
+      config.environments == 1 && options.runs == 1 && options.replay_transitions == 0;
+  const double before = speed(alone ? kTurnSeconds : kRawSeconds);
+  if (before == 0) {
+    return {.times = TrainSideBySide(config, options, threads, nullptr, stop)};
+  }
+  if (alone) {
+    EmulatorTurns turns([&] { return speed(kTurnSeconds); });
+    const TrainTimes times = TrainSideBySide(config, options, threads, &turns, stop);
+    if (!turns.shares().empty()) {
+      return {.times = times,
+              .emulator = DescribeEmulator(turns.emulator_speeds(), turns.shares())};
+    }
+    const double emulator = turns.emulator_speeds()[0];
+    return {.times = times,
+            .emulator = DescribeEmulator({emulator}, {times.FramesPerSecond() / emulator})};
+  }
+  const TrainTimes times = TrainSideBySide(config, options, threads, nullptr, stop);
+  const double after = speed(kRawSeconds);
+  return {.times = times,
+          .emulator =
+              DescribeEmulator({before, after}, {2 * times.FramesPerSecond() / (before + after)})};
 }
 
 // benchmarks/train_peers.py knows plain DQN with MinAtar's network.
@@ -306,9 +369,15 @@ void PrintText(const nlohmann::ordered_json& json) {
   if (json.contains("raw_frames_per_second")) {
     const auto& spread = json.at("raw_frames_per_second_spread");
     fmt::print(
-        "the bare emulator on one core: {:.0f} frames a second [{:.0f}, {:.0f}]; {:.1f} % of it\n",
+        "the bare emulator on one core: {:.0f} frames a second [{:.0f}, {:.0f}]; {:.1f} % of it",
         number("raw_frames_per_second"), spread.at(0).get<double>(), spread.at(1).get<double>(),
         100 * number("share_of_raw"));
+    if (json.contains("turns")) {
+      const auto& shares = json.at("share_of_raw_spread");
+      fmt::print(" [{:.1f}, {:.1f}] in {} turns", 100 * shares.at(0).get<double>(),
+                 100 * shares.at(1).get<double>(), number("turns"));
+    }
+    fmt::print("\n");
   }
   fmt::print("share of the time:");
   for (const char* part : {"acting", "environment", "sampling", "learning", "saving", "other"}) {
@@ -342,18 +411,9 @@ int BenchTrain(const BenchTrainOptions& options, const StopFlag& stop) {
                 fmt::format("--replay-transitions {} is above replay.capacity_transitions {}",
                             options.replay_transitions, config.replay.capacity_transitions));
   }
-  // Before and after: what a core can do changes with what else the machine does.
-  const double raw_before = RawFramesPerSecond(config.environment, kRawSeconds, stop);
-  const TrainTimes times = TrainSideBySide(config, options, threads, stop);
-  const double raw_after = RawFramesPerSecond(config.environment, kRawSeconds, stop);
+  const auto [times, emulator] = TrainBesideEmulator(config, options, threads, stop);
   nlohmann::ordered_json json = Describe(config, options.runs, threads, times);
-  if (raw_before > 0) {
-    const double raw = (raw_before + raw_after) / 2;
-    json["raw_frames_per_second"] = raw;
-    json["raw_frames_per_second_spread"] = {std::min(raw_before, raw_after),
-                                            std::max(raw_before, raw_after)};
-    json["share_of_raw"] = times.FramesPerSecond() / raw;
-  }
+  json.update(emulator);
   if (options.replay_transitions > 0) {
     json["saving"] = DescribeSaves(options.replay_transitions, times);
   }
