@@ -138,7 +138,10 @@ def test_without_metrics_it_says_so(tmp_path):
 def test_an_interrupt_shows_no_traceback(tmp_path):
     os.mkfifo(tmp_path / "metrics.csv")  # so that it is known when it has begun to read
     process = subprocess.Popen([sys.executable, "-m", "uper_plots.run", tmp_path], stderr=subprocess.PIPE, text=True,
-                               env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+                               env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+                               # What a shell starts in the background ignores interrupts, and so do its children.
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    errors = None
     with open(tmp_path / "metrics.csv", "w"):
         for _ in range(60):  # one that comes just before Python begins to wait for the file is seen after it only
             process.send_signal(signal.SIGINT)
@@ -147,5 +150,5 @@ def test_an_interrupt_shows_no_traceback(tmp_path):
                 break
             except subprocess.TimeoutExpired:
                 continue
-        assert errors == ""
+    assert errors == ""
     assert process.returncode == -signal.SIGINT
