@@ -14,9 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "lint-UnifiedSource"
 # The joined files are headers to clang-tidy.
 OPTIONS = ["-p", str(BUILD), "--quiet", r"--header-filter=(src/uper|experiments|apps|examples|tests)/.*\.(h|cc)$"]
-# Tests index small arrays with plain numbers, may fail by an exception, and need not be fast.
-TEST_OPTIONS = ["--checks=-bugprone-implicit-widening-of-multiplication-result,"
-                "-bugprone-unchecked-optional-access,-performance-*"]
+# Tests need not be fast.
+TEST_OPTIONS = ["--checks=-performance-*"]
 
 
 def lint(file):

@@ -133,10 +133,15 @@ TEST(VideoWriterTest, RefusesWhatCannotBecomeAFilm) {
   EXPECT_EQ(FilesIn(folder.path()), 1);
 }
 
+std::string SearchPath() {
+  const char* path = std::getenv("PATH");
+  return path != nullptr ? path : "";
+}
+
 // A test in which `ffmpeg` is a script of our own, or missing.
 class FfmpegTest : public testing::Test {
  protected:
-  FfmpegTest() : old_path_(std::getenv("PATH")) {
+  FfmpegTest() : old_path_(SearchPath()) {
     fs::create_directory(folder_.path() / "bin");
     setenv("PATH", (folder_.path() / "bin").c_str(), 1);
   }

@@ -46,14 +46,14 @@ int WordOf(int round, int step) {
 }
 
 void AddBlock(State& state, const std::byte* block) {
-  static const std::array<std::uint32_t, 64> kSines = MakeSineTable();
+  static const std::array<std::uint32_t, 64> sines = MakeSineTable();
   std::array<std::uint32_t, 16> words;
   static_assert(std::endian::native == std::endian::little, "MD5 reads little-endian words");
   std::memcpy(words.data(), block, kBlockBytes);
   auto [a, b, c, d] = state;
   for (int step = 0; step < 64; ++step) {
     const int round = step / 16;
-    const std::uint32_t sum = a + Mix(round, b, c, d) + kSines[step] + words[WordOf(round, step)];
+    const std::uint32_t sum = a + Mix(round, b, c, d) + sines[step] + words[WordOf(round, step)];
     a = d;
     d = c;
     c = b;

@@ -46,7 +46,7 @@ struct ExampleCheckpoint {
     content.document = {{"step", step}, {"position", std::uint64_t{0xFFFFFFFFFFFFFFFF}}};
     content.tensors["parameters"]["online/w"] = AsTensor<float>(weights);
     content.tensors["replay"]["priorities"] = AsTensor<double>(priorities);
-    const auto next = static_cast<std::uint64_t>(20 * step);
+    const auto next = std::uint64_t{20} * static_cast<std::uint64_t>(step);
     content.streams["transitions"] = ExampleStream(13, next, 50);
     content.streams["frames"] = ExampleStream(29, next + 7, 70);
   }

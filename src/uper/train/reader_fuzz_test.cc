@@ -25,17 +25,17 @@ constexpr int kMutations = 3000 / kStride;
 
 // The text with a few bytes changed, removed, repeated or replaced by something provocative.
 std::string Mutated(std::string text, RandomStream& random) {
-  static const std::string kTokens[] = {"18446744073709551615",
-                                        "-1",
-                                        "1e308",
-                                        "[[[[",
-                                        "{\"a\":",
-                                        "null",
-                                        "\"\"",
-                                        "\\u0000",
-                                        std::string(8, '\xff'),
-                                        std::string(8, '\0'),
-                                        "9223372036854775807"};
+  static const std::string tokens[] = {"18446744073709551615",
+                                       "-1",
+                                       "1e308",
+                                       "[[[[",
+                                       "{\"a\":",
+                                       "null",
+                                       "\"\"",
+                                       "\\u0000",
+                                       std::string(8, '\xff'),
+                                       std::string(8, '\0'),
+                                       "9223372036854775807"};
   const std::uint64_t edits = 1 + random.UniformInt(4);
   for (std::uint64_t i = 0; i < edits && !text.empty(); ++i) {
     const std::size_t at = random.UniformInt(text.size());
@@ -51,7 +51,7 @@ std::string Mutated(std::string text, RandomStream& random) {
         text.append(text.substr(at, length));
         break;
       case 3:
-        text.replace(at, length, kTokens[random.UniformInt(std::size(kTokens))]);
+        text.replace(at, length, tokens[random.UniformInt(std::size(tokens))]);
         break;
       default:
         text.resize(at);

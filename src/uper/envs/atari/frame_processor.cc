@@ -274,7 +274,8 @@ void FrameProcessor::DownBilinear(const std::uint8_t* rows, std::size_t stride, 
   down_offsets_.clear();
   for (const int first : taps.first) {
     for (int t = 0; t < taps.width; ++t) {
-      down_offsets_.push_back(row_of_[static_cast<std::size_t>(first + t)] * step);
+      down_offsets_.push_back(
+          row_of_[static_cast<std::size_t>(first) + static_cast<std::size_t>(t)] * step);
     }
   }
   SumBytes({.bytes = rows,

@@ -48,6 +48,7 @@ Window<int> BilinearWindow(int in, int out, int index) {
   }
   std::vector<int> weights;
   for (const double weight : triangle) {
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): to the bit as the original rounds
     weights.push_back(static_cast<int>(0.5 + weight / sum * (1 << kBilinearBits)));
   }
   while (weights.size() > 1 && weights.back() == 0) weights.pop_back();
