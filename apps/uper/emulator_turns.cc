@@ -1,6 +1,7 @@
 #include "apps/uper/emulator_turns.h"
 
-#include "apps/uper/bench_timing.h"
+#include <chrono>
+#include <cstddef>
 
 namespace uper {
 namespace {
@@ -9,26 +10,30 @@ constexpr double kLeastSeconds = 0.05;  // of a turn
 
 }  // namespace
 
+double EmulatorTurns::SteadySeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 void EmulatorTurns::Begin(std::int64_t frames) {
   emulator_speeds_.push_back(emulator_speed_());
   StartTurn(frames);
 }
 
 void EmulatorTurns::Next(std::int64_t frames) {
-  const double seconds = SecondsSince(turn_start_);
+  const double turn_end = now_();
+  const double seconds = turn_end - turn_start_;
   if (seconds < kLeastSeconds) return;
-  const auto pause = Clock::now();
   emulator_speeds_.push_back(emulator_speed_());
   const std::size_t turn = emulator_speeds_.size() - 1;
   const double emulator = (emulator_speeds_[turn - 1] + emulator_speeds_[turn]) / 2;
   shares_.push_back(static_cast<double>(frames - turn_frames_) / seconds / emulator);
-  waited_seconds_ += SecondsSince(pause);
+  waited_seconds_ += now_() - turn_end;
   StartTurn(frames);
 }
 
 void EmulatorTurns::StartTurn(std::int64_t frames) {
   turn_frames_ = frames;
-  turn_start_ = Clock::now();
+  turn_start_ = now_();
 }
 
 }  // namespace uper

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace uper {
@@ -12,9 +12,10 @@ namespace uper {
 // and right behind it.
 class EmulatorTurns {
  public:
-  // `emulator_speed`: times the bare emulator for a moment; frames a second.
-  explicit EmulatorTurns(std::function<double()> emulator_speed)
-      : emulator_speed_(std::move(emulator_speed)) {}
+  // `emulator_speed`: times the bare emulator for a moment; frames a second. `now`: seconds.
+  explicit EmulatorTurns(std::function<double()> emulator_speed,
+                         std::function<double()> now = SteadySeconds)
+      : emulator_speed_(std::move(emulator_speed)), now_(std::move(now)) {}
 
   // Before the first frame of training.
   void Begin(std::int64_t frames);
@@ -29,15 +30,14 @@ class EmulatorTurns {
   const std::vector<double>& shares() const { return shares_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
+  static double SteadySeconds();
   void StartTurn(std::int64_t frames);
 
-  std::function<double()> emulator_speed_;
+  std::function<double()> emulator_speed_, now_;
   std::vector<double> emulator_speeds_, shares_;
   double waited_seconds_ = 0;
   std::int64_t turn_frames_ = 0;  // at its start
-  Clock::time_point turn_start_;
+  double turn_start_ = 0;
 };
 
 }  // namespace uper

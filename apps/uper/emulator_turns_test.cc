@@ -2,49 +2,52 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 namespace uper {
 namespace {
 
-void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+// A clock that stands still but for the emulator's moments, and what the emulator will say.
+struct FakeEmulator {
+  std::vector<double> speeds;
+  double now = 100;
+  std::size_t calls = 0;
+
+  EmulatorTurns Turns() {
+    return EmulatorTurns(
+        [this] {
+          now += 0.25;
+          return speeds[calls++];
+        },
+        [this] { return now; });
+  }
+};
 
 TEST(EmulatorTurnsTest, ComparesATurnWithTheEmulatorBesideIt) {
-  std::vector<double> speeds = {1000, 3000, 500};
-  std::size_t calls = 0;
-  EmulatorTurns turns([&] {
-    Sleep(0.03);
-    return speeds[calls++];
-  });
+  FakeEmulator emulator{.speeds = {1000, 3000, 500}};
+  EmulatorTurns turns = emulator.Turns();
   turns.Begin(100);
-  Sleep(0.1);
-  turns.Next(300);  // at most 2,000 frames a second, beside 2,000
-  Sleep(0.1);
-  turns.Next(405);  // at most 1,050 beside 1,750
-  EXPECT_EQ(turns.emulator_speeds(), speeds);
+  emulator.now += 0.5;
+  turns.Next(600);  // 1,000 frames a second, beside 2,000
+  emulator.now += 1;
+  turns.Next(1300);  // 700 beside 1,750
+  EXPECT_EQ(turns.emulator_speeds(), emulator.speeds);
   ASSERT_EQ(turns.shares().size(), 2U);
-  // A busy machine may sleep longer, but never shorter.
-  EXPECT_LE(turns.shares()[0], 1.0);
-  EXPECT_GT(turns.shares()[0], 0.0);
-  EXPECT_LE(turns.shares()[1], 0.6);
-  EXPECT_GT(turns.shares()[1], 0.0);
-  EXPECT_GE(turns.waited_seconds(), 0.06) << "the first time was before the training";
+  EXPECT_DOUBLE_EQ(turns.shares()[0], 0.5);
+  EXPECT_DOUBLE_EQ(turns.shares()[1], 0.4);
+  EXPECT_DOUBLE_EQ(turns.waited_seconds(), 0.5) << "the first time was before the training";
 }
 
 TEST(EmulatorTurnsTest, WhatIsTooShortDoesNotCount) {
-  int calls = 0;
-  EmulatorTurns turns([&] {
-    ++calls;
-    return 1000.0;
-  });
+  FakeEmulator emulator{.speeds = {1000, 1000}};
+  EmulatorTurns turns = emulator.Turns();
   turns.Begin(0);
-  turns.Next(1);
-  EXPECT_EQ(calls, 1);
+  emulator.now += 0.03125;
+  turns.Next(50);
+  EXPECT_EQ(emulator.calls, 1U);
   EXPECT_TRUE(turns.shares().empty());
-  Sleep(0.06);
-  turns.Next(60);
+  emulator.now += 0.09375;
+  turns.Next(100);
   ASSERT_EQ(turns.shares().size(), 1U);
-  EXPECT_LE(turns.shares()[0], 1.0) << "of the whole turn";
+  EXPECT_DOUBLE_EQ(turns.shares()[0], 0.8) << "of the whole turn, 0.125 seconds";
 }
 
 }  // namespace
