@@ -1,33 +1,28 @@
 #pragma once
 
 #include "uper/nn/cuda/double_mma.cuh"
-#include "uper/nn/cuda/product_operands.cuh"
+#include "uper/nn/cuda/mma_tile_shape.cuh"
 
 namespace uper {
 
-// A tile of a product of floats with sums in double precision, on tensor cores. Sides are taken in
-// groups of 8: two of A and one of B are a tile of the hardware.
+// A tile of a product of floats with sums in double precision, on tensor cores. See MmaTileShape.
 template <int kRows_, int kColumns_, Along kA, Along kB>
-struct DoubleTile {
-  static constexpr int kRows = kRows_;
-  static constexpr int kColumns = kColumns_;
-  static constexpr int kChunk = ProductChunk(kA);
-  static constexpr int kStages = 3;                        // chunks in flight and at work
-  static constexpr bool kHasColumns = kA == Along::kSide;  // there may be a row of sums
-  static constexpr int kSteps = kChunk / kProductWarps;    // of a chunk for one warp
-  static constexpr int kLaneSteps = kSteps / 4;            // of one lane
-  static_assert(kSteps == 4 || kSteps == 8);
-  // A warp reads 8 x 4 floats at a time: 8 rows 4 banks apart, or 4 rows 8 banks apart.
-  template <Along kAlong, int kSide>
-  using ChunkOf = PaddedChunk<kAlong, kSide, kChunk, kAlong == Along::kLength ? 4 : 8>;
-  using ChunkA = ChunkOf<kA, kRows>;
-  using ChunkB = ChunkOf<kB, kColumns>;
-  static constexpr int kSumsStride = kColumns + 8;  // of a row of a warp's sums in shared memory
+struct DoubleTile : MmaTileShape<kRows_, kColumns_, kA, kB> {
+  using Shape = MmaTileShape<kRows_, kColumns_, kA, kB>;
+  using Shape::kChunk;
+  using Shape::kColumns;
+  using Shape::kGroupsM;
+  using Shape::kGroupsN;
+  using Shape::kHasColumns;
+  using Shape::kLaneSteps;
+  using Shape::kRows;
+  using Shape::kSteps;
+  using Shape::kSumsStride;
+  using typename Shape::ChunkA;
+  using typename Shape::ChunkB;
+  static constexpr int kStages = 3;  // chunks in flight and at work
 
   // What one lane knows of a split's product.
-  static constexpr int kGroupsM = kRows / 8;
-  static constexpr int kGroupsN = kColumns / 8;
-  static_assert(kGroupsM % 2 == 0 && kGroupsN % 2 == 0);
   struct Sums {
     double sums[kGroupsM / 2][kGroupsN][4] = {};  // see AddDoubleMma()
     double columns[kGroupsN] = {};                // of the lane's steps
