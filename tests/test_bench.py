@@ -211,8 +211,8 @@ def test_scaling_is_drawn_from_its_tables(tmp_path):
     assert len(list(tmp_path.glob("*.png"))) == 6
 
 
-@pytest.mark.parametrize("seconds", [0.01, 0.03, 0.3])
-def test_ctrl_c_ends_runs_side_by_side_before_they_have_begun(seconds):
+@pytest.mark.parametrize("seconds", [0.01, 0.03, 0.3, 3])
+def test_ctrl_c_ends_runs_side_by_side_also_before_they_have_begun(seconds):
     process = subprocess.Popen([ROOT / "build" / "uper", "bench", "train", "--env", "minatar/breakout", "--agent", "dqn",
                                 "--frames", "100000", "--runs", "60"], stderr=subprocess.PIPE, text=True)
     time.sleep(seconds)

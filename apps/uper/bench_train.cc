@@ -115,11 +115,14 @@ TrainerCallbacks WarningsOnly() {
           .warn = [](const std::string& message) { fmt::print(stderr, "uper: {}\n", message); }};
 }
 
-TrainerCallbacks WarningsAnd(EmulatorTurns* turns) {
+// Warnings, and what is to be done now and then: `turns` (may be null) take the next one; an
+// interruption or the end of a run, which writes its one log row then, ends all runs.
+TrainerCallbacks CallbacksOf(EmulatorTurns* turns, StopFlag& over, const StopFlag& stop) {
   TrainerCallbacks callbacks = WarningsOnly();
-  if (turns != nullptr) {
-    callbacks.progress = [turns](const TrainingProgress& now) { turns->Next(now.frames); };
-  }
+  callbacks.progress = [turns, &over, &stop](const TrainingProgress& now) {
+    if (stop || now.frames >= now.total_frames) over = true;
+    if (turns != nullptr) turns->Next(now.frames);
+  };
   return callbacks;
 }
 
@@ -163,9 +166,11 @@ void PrepareFilledRun(RunConfig config, std::int64_t transitions, const RunFolde
   times.first_save_seconds = trainer.final_save_seconds();
 }
 
-// All runs begin together, once everything is prepared. `turns`: may be null.
+// All runs begin together, once everything is prepared, and end together, with the first that has
+// its frames: `over`. `turns`: may be null.
 TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_transitions,
-                     StartLine& prepared, EmulatorTurns* turns, const StopFlag& stop) {
+                     StartLine& prepared, EmulatorTurns* turns, StopFlag& over,
+                     const StopFlag& stop) {
   const TemporaryFolder temporary;
   const RunFolder folder(temporary.path());
   TrainTimes times;
@@ -179,7 +184,7 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
     }
     TrainerParts parts = PartsOf(config, *pool);
     const auto construction = std::chrono::steady_clock::now();
-    trainer.emplace(config, folder, std::move(parts), WarningsAnd(turns));
+    trainer.emplace(config, folder, std::move(parts), CallbacksOf(turns, over, stop));
     times.restore_seconds = SecondsSince(construction);
   }
   if (!prepared.Await(stop)) return times;
@@ -187,7 +192,8 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
   const std::int64_t updates_before = trainer->updates();
   if (turns != nullptr) turns->Begin(frames_before);
   const auto start = std::chrono::steady_clock::now();
-  if (!trainer->Run(stop)) throw Error(ErrorKind::kInterrupted, "interrupted");
+  const bool complete = trainer->Run(over);
+  if (!complete && stop) throw Error(ErrorKind::kInterrupted, "interrupted");
   times.final_save_seconds = trainer->final_save_seconds();
   times.seconds = SecondsSince(start) - times.final_save_seconds;
   if (turns != nullptr) times.seconds -= turns->waited_seconds();
@@ -199,15 +205,16 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
   return times;
 }
 
-// Of several runs: frames and updates in sum, the time of the slowest.
+// Of several runs: frames and updates in sum while all of them train.
 TrainTimes TrainSideBySide(const RunConfig& config, const BenchTrainOptions& options, int threads,
                            EmulatorTurns* turns, const StopFlag& stop) {
   std::vector<TrainTimes> times(options.runs);
   StartLine prepared(options.runs);
+  StopFlag over = false;
   ParallelFor(options.runs, times.size(), stop, [&](std::size_t i) {
     RunConfig own = config;
     own.seed += static_cast<std::int64_t>(i);
-    times[i] = TrainOnce(own, threads, options.replay_transitions, prepared, turns, stop);
+    times[i] = TrainOnce(own, threads, options.replay_transitions, prepared, turns, over, stop);
   });
   TrainTimes all = times[0];
   for (std::size_t i = 1; i < times.size(); ++i) {
