@@ -256,18 +256,17 @@ __device__ void PutMeans(const HeadStep& step, const HeadGroup& group, int lane,
   }
 }
 
-// Whoever has the last member of a group averages over the members.
+// Whoever has the last member of a group averages over the members. REQUIRES: a fence behind the
+// averages of the group's rows.
 __device__ void PutMeansOfMembers(const HeadStep& step, const HeadGroup& group, int lane) {
   const HeadShape& s = step.shape;
-  unsigned before = 0;
+  bool last = false;
   unsigned* done = step.tables.members_done + group.index;
   if (lane == 0) {
-    __threadfence();  // first the averages
-    before = atomicAdd(done, 1U);
-    __threadfence();
+    last = atomicAdd(done, 1U) + 1 == static_cast<unsigned>(s.members);
+    if (last) __threadfence();  // then the averages of others
   }
-  before = __shfl_sync(kAllLanes, before, 0);
-  if (before + 1 < static_cast<unsigned>(s.members)) return;
+  if (__shfl_sync(kAllLanes, last ? 1 : 0, 0) == 0) return;
   if (lane < group.units) {
     PutMeanOfMembers(s, step.tables, group.action, group.first_unit + lane);
   }
@@ -279,8 +278,8 @@ __host__ __device__ int StageRoom(int tile, int outputs) {
   return (kUnits * (outputs < tile ? outputs : tile) + 3) / 4 * 4;
 }
 
-// Fences are dear while so much is written: of a step ahead the step's end averages over the
-// members.
+// Fences are dear while so much is written: each warp has one, and of a step ahead the step's end
+// averages over the members.
 template <bool kAdam, int kLane, bool kWhole>
 __global__ void __launch_bounds__(kThreads)
     HeadOptimizerKernel(const __grid_constant__ HeadStep step) {
@@ -303,9 +302,10 @@ __global__ void __launch_bounds__(kThreads)
   const int room = StageRoom(kTile, s.outputs);
   const Stage stage{memory + 3 * room * warp, room};
   const int items = s.actions * s.members * HeadStepGroups(s);
+  const int first_item = static_cast<int>(blockIdx.x) * kWarps + warp;
+  const int step_to_next = static_cast<int>(gridDim.x) * kWarps;
   int fetches = 0;
-  for (int item = static_cast<int>(blockIdx.x) * kWarps + warp; item < items;
-       item += static_cast<int>(gridDim.x) * kWarps) {
+  for (int item = first_item; item < items; item += step_to_next) {
     const HeadGroup group(s, item);
     float sums[kUnits] = {};
     for (int first = 0; first < s.outputs; first += kTile) {
@@ -318,7 +318,12 @@ __global__ void __launch_bounds__(kThreads)
       Put(step, piece, stage, lane);
     }
     PutMeans(step, group, lane, sums);
-    if (average_members) PutMeansOfMembers(step, group, lane);
+  }
+  if (average_members) {
+    if (lane == 0) __threadfence();
+    for (int item = first_item; item < items; item += step_to_next) {
+      PutMeansOfMembers(step, HeadGroup(s, item), lane);
+    }
   }
   if (lane == 0) AwaitStoresRead();  // before the memory is another block's
 }
@@ -347,6 +352,13 @@ int ItemsOf(const HeadShape& shape) {
   return shape.actions * shape.members * HeadStepGroups(shape);
 }
 
+// A step ahead has others beside it; the step that is made again is alone, and waited for.
+int BlocksPerProcessor(StepKind kind, const HeadShape& shape) {
+  constexpr int kAsManyAsFit = 5;
+  if (kind != StepKind::kAhead) return kAsManyAsFit;
+  return IsLongHeadStep(shape) ? 3 : 2;
+}
+
 }  // namespace
 
 // On an H200, with batches of 32 and the Atari network: not with 6 actions, but with 18.
@@ -364,7 +376,7 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
             "cudaDeviceGetAttribute");
   const HeadKernel chosen =
       rules.adam ? KernelFor<AdamKernels>(shape.outputs) : KernelFor<RmsPropKernels>(shape.outputs);
-  const int blocks_per_processor = IsLongHeadStep(shape) ? 3 : 2;
+  const int blocks_per_processor = BlocksPerProcessor(kind, shape);
   const int items = ItemsOf(shape);
   const std::size_t floats = 3 * kWarps * StageRoom(chosen.tile, shape.outputs);
   LaunchKernel(
