@@ -8,6 +8,7 @@
 #endif
 
 #include "uper/base/check.h"
+#include "uper/base/wait_awake.h"
 
 namespace uper {
 namespace {
@@ -31,25 +32,6 @@ constexpr std::uint64_t kFlushBits = 0;
 std::uint64_t FloatMode() { return 0; }
 void SetFloatMode(std::uint64_t) {}
 #endif
-
-void Pause() {
-#if defined(__x86_64__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-// Between two looks at something that another thread is about to change: after some 200
-// microseconds whoever else wants the core gets it.
-void WaitAwake(int looks) {
-  constexpr int kLooksAlone = 6'000;
-  if (looks < kLooksAlone) {
-    Pause();
-  } else {
-    std::this_thread::yield();
-  }
-}
 
 // A ticket: job in the upper 32 bits, then 16 bits each for the next task and the end of the share.
 constexpr std::uint64_t kOneTask = 1 << 16;
@@ -92,30 +74,16 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::Run(int count, Call call, const void* function,
-                     const std::function<void()>& beside) {
+void ThreadPool::Run(int count, Call call, const void* function) {
   UPER_CHECK(count >= 0 && count < kMaxTasks, "too many tasks");
   UPER_CHECK(!busy_.exchange(true, std::memory_order_acquire),
              "a thread pool runs one call at a time, and none from inside a task");
   const Unflag unflag{busy_};
   const ScopedFlushDenormals flush;
-  if (count <= 1 || workers_.empty()) {
-    if (beside) beside();
-    return RunInline(count, call, function);
-  }
+  if (count <= 1 || workers_.empty()) return RunInline(count, call, function);
   Publish(count, call, function);
-  std::exception_ptr beside_failure;
-  try {
-    if (beside) beside();
-  } catch (...) {
-    beside_failure = std::current_exception();
-  }
   Work(JobOf(shares_[0].ticket.load(std::memory_order_relaxed)), /*thread=*/0);
   AwaitCompletion(count);
-  if (beside_failure) {
-    failed_.store(false, std::memory_order_relaxed);
-    std::rethrow_exception(beside_failure);
-  }
   if (failed_.exchange(false, std::memory_order_relaxed)) {
     const std::lock_guard lock(failure_mutex_);
     std::rethrow_exception(std::exchange(failure_, nullptr));

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -54,8 +53,6 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(shares_.size()); }
-  // No ParallelTasks() is under way: for whoever may be called from inside of one.
-  bool idle() const { return !busy_.load(std::memory_order_acquire); }
 
   // Calls task(index) or task(index, thread) for all 0 <= index < count, with 0 <= thread <
   // threads() telling apart what runs at the same time (for scratch memory), and returns when all
@@ -72,23 +69,13 @@ class ThreadPool {
         target(index);
       }
     };
-    Run(count, call, &task, {});
-  }
-  // The same; the caller does `beside` first, while the workers begin. If it throws, the tasks are
-  // finished all the same.
-  template <typename Task>
-  void ParallelTasks(int count, Task&& task, const std::function<void()>& beside) {
-    using Function = std::remove_reference_t<Task>;
-    const auto call = [](const void* function, int index, int) {
-      (*static_cast<Function*>(const_cast<void*>(function)))(index);
-    };
-    Run(count, call, &task, beside);
+    Run(count, call, &task);
   }
 
  private:
   using Call = void (*)(const void* function, int index, int thread);
 
-  void Run(int count, Call call, const void* function, const std::function<void()>& beside);
+  void Run(int count, Call call, const void* function);
   void RunInline(int count, Call call, const void* function);
   void Publish(int count, Call call, const void* function);
   void AwaitCompletion(int count);

@@ -136,34 +136,5 @@ TEST(ScopedFlushDenormalsTest, HoldsForItsScope) {
   EXPECT_GT(HalfOfSmallest(), 0.0F);
 }
 
-TEST(ThreadPool, TheCallerDoesSomethingBesideTheTasks) {
-  for (const int threads : {1, 3}) {
-    ThreadPool pool(threads);
-    std::atomic<int> sum = 0;
-    int beside = 0;
-    pool.ParallelTasks(10, [&](int i) { sum += i; }, [&] { ++beside; });
-    EXPECT_EQ(sum, 45);
-    EXPECT_EQ(beside, 1);
-  }
-}
-
-TEST(ThreadPool, WhatFailsBesideIsRethrownWhenNoTaskRuns) {
-  for (const int threads : {1, 3}) {
-    ThreadPool pool(threads);
-    std::atomic<int> running = 0;
-    EXPECT_THROW(pool.ParallelTasks(
-                     4,
-                     [&](int) {
-                       ++running;
-                       --running;
-                     },
-                     [] { throw std::runtime_error("beside"); }),
-                 std::runtime_error);
-    EXPECT_EQ(running, 0);
-    pool.ParallelTasks(4, [&](int) { ++running; });  // it can be used again
-    EXPECT_EQ(running, 4);
-  }
-}
-
 }  // namespace
 }  // namespace uper

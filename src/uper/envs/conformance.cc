@@ -175,13 +175,13 @@ class Suite {
     std::vector<Event> events = player.Next(options_.steps);
     findings_.Expect(player.intact(), "memory beside the observation was written");
     for (const Event& event : events) {
-      CheckStep(event.step);
+      CheckStep(event.step, environment->spec());
       CheckElements(event.observation, environment->spec());
     }
     return events;
   }
 
-  void CheckStep(const TimeStep& step) {
+  void CheckStep(const TimeStep& step, const EnvironmentSpec& spec) {
     findings_.Expect(!(step.terminated && step.truncated), "a step terminated and truncated");
     findings_.Expect(!step.terminated || step.discount == 0, "discount not 0 at a termination");
     findings_.Expect(step.terminated || options_.has_lives || step.discount == 1,
@@ -189,6 +189,7 @@ class Suite {
     findings_.Expect(step.discount == 0 || step.discount == 1, "discount neither 0 nor 1");
     findings_.Expect(std::isfinite(step.reward), "a reward is not finite");
     findings_.Expect(step.frames >= 1, "a step without frames");
+    findings_.Expect(step.frames <= spec.frames, "a step of more frames than the spec says");
   }
 
   void CheckElements(std::span<const std::byte> observation, const EnvironmentSpec& spec) {

@@ -80,6 +80,7 @@ enum class Defect {
   kTerminatesAndTruncates,
   kBootstrapsAtTermination,
   kDiscountsAtTruncation,
+  kPlaysMoreFrames,
   kRewardIsNan,
   kForgetsDraws,
   kForgetsSteps,
@@ -116,6 +117,7 @@ class FaultyEnvironment final : public Environment {
     step.discount = step.terminated ? 0 : 1;
     if (Has(Defect::kBootstrapsAtTermination)) step.discount = 1;
     if (Has(Defect::kDiscountsAtTruncation) && step.truncated) step.discount = 0;
+    if (Has(Defect::kPlaysMoreFrames) && steps_ == 3) step.frames = 2;
     return step;
   }
 
@@ -170,6 +172,7 @@ TEST(ConformanceTest, FindsEachDefectAndNothingElse) {
   expect(Defect::kWritesBeside, "memory beside the observation was written");
   expect(Defect::kElementOutOfRange, "an element is out of range, or a byte was not written");
   expect(Defect::kTerminatesAndTruncates, "a step terminated and truncated");
+  expect(Defect::kPlaysMoreFrames, "a step of more frames than the spec says");
   EXPECT_EQ(ProblemsOf(Defect::kBootstrapsAtTermination),
             Problems{"discount not 0 at a termination"});
   EXPECT_EQ(ProblemsOf(Defect::kDiscountsAtTruncation),

@@ -95,6 +95,12 @@ class GpuReplay {
   // largest priority. `frames` is not looked at where observations are stored whole.
   virtual void Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) = 0;
 
+  // Memory for frames [first, first + count), which the host is about to store: whoever writes them
+  // there spares Follow() the reading, and acting may name them before they are stored. Only what
+  // the last two calls returned holds. REQUIRES: frames are stacked.
+  static constexpr int kMostFramesToCome = 64;
+  virtual std::span<std::byte> FramesToCome(std::uint64_t first, std::size_t count) = 0;
+
   // Queues updates of the learner, from 1 to kMostUpdates, one after another. At most kMaxQueued
   // may be without a report. Several at once are faster: a batch is drawn while the update before
   // ends.
@@ -105,8 +111,11 @@ class GpuReplay {
   // Of the oldest update that was not reported yet, if there is one; `wait`: also if it must be
   // waited for.
   virtual std::optional<GpuUpdateReport> NextReport(bool wait) = 0;
+  // Whether queued updates are still to be made.
+  virtual bool IsBusy() = 0;
 
-  // As Learner::ActionValues, of stacks of frames that are on the GPU: slots [count, stack_depth].
+  // As Learner::ActionValues, of stacks of frames that are on the GPU or to come: slots [count,
+  // stack_depth].
   // In two steps, so that updates can be queued behind the first without being waited for.
   virtual void BeginActing(std::span<const std::uint32_t> slots, int count) = 0;
   virtual void FinishActing(int count, std::span<float> q) = 0;

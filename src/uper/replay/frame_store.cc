@@ -52,16 +52,11 @@ std::span<const std::uint32_t> FrameStore::StackSlots(std::uint64_t id) const {
 
 std::uint64_t FrameStore::AddFrame(std::span<const std::uint8_t> pixels) {
   UPER_CHECK(pixels.size() == options_.frame_bytes, "a frame of the wrong size");
-  const BlankFrame frame = AddBlankFrame();
-  std::memcpy(frame.pixels.data(), pixels.data(), pixels.size());
-  return frame.id;
-}
-
-FrameStore::BlankFrame FrameStore::AddBlankFrame() {
   const std::size_t slot = next_frame_ % frame_capacity();
   first_valid_id_ = std::max(first_valid_id_, last_user_[slot]);
   last_user_[slot] = 0;
-  return {.id = next_frame_++, .pixels = {FrameAt(slot), options_.frame_bytes}};
+  std::memcpy(FrameAt(slot), pixels.data(), pixels.size());
+  return next_frame_++;
 }
 
 void FrameStore::CheckFrames(const FrameStack& stack) const {

@@ -61,12 +61,6 @@ class FrameStore {
 
   // Keeps a frame and returns its id. May raise first_valid_id(). REQUIRES: frame_bytes() bytes.
   std::uint64_t AddFrame(std::span<const std::uint8_t> pixels);
-  // The same; the caller fills it before anybody looks at it.
-  struct BlankFrame {
-    std::uint64_t id = 0;
-    std::span<std::uint8_t> pixels;
-  };
-  BlankFrame AddBlankFrame();
 
   // The stacks of transition `id`; ids must come in order, without gaps. Throws Error(kUsage) and
   // changes nothing if a frame is no longer there: then frame_capacity is too small for the number

@@ -80,14 +80,6 @@ class TransitionReplay {
     buffer_.EvictBefore(observations_.first_valid_id());
     return frame;
   }
-  // The same; the caller fills it before anybody looks at it.
-  FrameStore::BlankFrame AddBlankFrame()
-    requires std::same_as<Observations, FrameStore>
-  {
-    const FrameStore::BlankFrame frame = observations_.AddBlankFrame();
-    buffer_.EvictBefore(observations_.first_valid_id());
-    return frame;
-  }
 
   // Stores a transition with the largest priority, or with a given one (ReplayBuffer's rules), and
   // returns its id. If it throws nothing was added.

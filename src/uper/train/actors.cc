@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "uper/base/check.h"
+#include "uper/base/wait_awake.h"
 #include "uper/train/policy.h"
 
 namespace uper {
@@ -10,56 +11,122 @@ namespace {
 
 std::string StateName(std::size_t actor) { return "state/" + std::to_string(actor); }
 
-void PlayOne(Actor& actor) {
-  actor.was_reset = !actor.in_episode;
-  if (actor.was_reset) {
-    actor.environment->Reset(actor.observation);
-  } else {
-    actor.step = actor.environment->Step(actor.action, actor.observation);
-  }
+int SpinsOf(const ActorsOptions& options) {
+  if (options.free_cores) return kSpinsOnFreeCores;
+  return options.environments > 1 && options.workers > 1 ? kSpinsBetweenRounds : 0;
 }
 
 }  // namespace
 
 Actors::Actors(const ActorsOptions& options, const EnvironmentMaker& make)
-    : pool_({.threads = std::clamp(options.threads, 1, options.environments),
-             .idle_spins = options.free_cores ? kSpinsOnFreeCores : kSpinsBetweenRounds}) {
+    : progress_(options.environments),
+      queue_({.workers = std::min(options.workers, options.environments),
+              .capacity = options.environments,
+              .idle_spins = SpinsOf(options)},
+             [this](int i) { Play(i); }) {
   for (int i = 0; i < options.environments; ++i) {
     const auto index = static_cast<std::uint64_t>(i);
     actors_.push_back({.environment = make(index),
                        .exploration = RandomStream(options.seed, "exploration", index)});
-    actors_.back().observation.resize(spec().observation_bytes());
   }
+  own_memory_.resize(2 * size() * spec().observation_bytes());
   q_.resize(actors_.size() * spec().actions);
   greedy_.resize(actors_.size());
   saved_states_.resize(actors_.size());
 }
 
-void Actors::Play(const std::function<void()>& beside) {
-  pool_.ParallelTasks(
-      static_cast<int>(actors_.size()), [this](int i) { PlayOne(actors_[i]); }, beside);
+void Actors::UseMemory(std::span<std::byte> observations) {
+  UPER_CHECK(CountAhead() == 0, "the next round has begun");
+  UPER_CHECK(observations.size() == own_memory_.size() / 2, "room for one observation an actor");
+  memory_[(round_ + (AnyHasBegun() ? 1 : 0)) % 2] = observations;
 }
 
-void Actors::StartPlaying() {
-  background_.Start([this] { Play(); });
+void Actors::Begin(std::size_t i) {
+  Progress& progress = progress_[i];
+  UPER_CHECK(progress.begun <= round_ + 1 &&
+                 progress.played.load(std::memory_order_acquire) == progress.begun,
+             "an actor plays one step at a time, and at most one round ahead");
+  const std::size_t bytes = spec().observation_bytes();
+  const int side = static_cast<int>(progress.begun % 2);
+  const std::span<std::byte> all =
+      memory_[side].empty() ? std::span(own_memory_).subspan(side * size() * bytes, size() * bytes)
+                            : memory_[side];
+  progress.last[side].observation = all.subspan(i * bytes, bytes);
+  ++progress.begun;
+  queue_.Add(static_cast<int>(i));
 }
 
-void Actors::ChooseActions(const std::function<void(std::span<float>)>& values, double epsilon) {
+// By any thread.
+void Actors::Play(int i) {
+  Actor& actor = actors_[i];
+  Progress& progress = progress_[i];
+  Played& played = progress.last[(progress.begun - 1) % 2];
+  try {
+    played.was_reset = !actor.in_episode;
+    if (played.was_reset) {
+      actor.environment->Reset(played.observation);
+    } else {
+      played.action = actor.action;
+      played.step = actor.environment->Step(actor.action, played.observation);
+    }
+    actor.in_episode = played.was_reset || !played.step.last();
+  } catch (...) {
+    progress.failure = std::current_exception();
+  }
+  progress.played.store(progress.begun, std::memory_order_release);
+}
+
+std::size_t Actors::Count(bool (Actors::*is)(std::size_t) const) const {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < size(); ++i) count += (this->*is)(i) ? 1 : 0;
+  return count;
+}
+
+int Actors::UnderWay() const {
+  return static_cast<int>(std::count_if(
+      progress_.begin(), progress_.end(),
+      [](const Progress& one) { return one.played.load(std::memory_order_acquire) != one.begun; }));
+}
+
+bool Actors::Help() { return UnderWay() > workers() && queue_.RunOne(); }
+
+const Played& Actors::PlayedBy(std::size_t i) {
+  UPER_CHECK(HasPlayed(i), "an actor that has not played this round");
+  Progress& progress = progress_[i];
+  if (progress.played.load(std::memory_order_acquire) == progress.begun && progress.failure) {
+    for (int looks = 0; UnderWay() > 0; ++looks) {
+      if (!queue_.RunOne()) WaitAwake(looks);
+    }
+    std::rethrow_exception(progress.failure);
+  }
+  return progress.last[round_ % 2];
+}
+
+void Actors::NextRound() {
+  for (std::size_t i = 0; i < size(); ++i) UPER_CHECK(HasPlayed(i), "the round is not over");
+  memory_[round_ % 2] = {};
+  ++round_;
+}
+
+void Actors::ChooseActions(std::span<const std::size_t> who,
+                           const std::function<double(std::size_t)>& epsilon,
+                           const std::function<void(std::span<float>)>& values) {
   const std::size_t actions = spec().actions;
   bool any_greedy = false;
-  for (std::size_t i = 0; i < actors_.size(); ++i) {
+  for (const std::size_t i : who) {
     Actor& actor = actors_[i];
+    greedy_[i] = 0;
     if (!actor.in_episode) continue;
-    const std::optional<int> random = RandomAction(actions, epsilon, actor.exploration);
+    const std::optional<int> random = RandomAction(actions, epsilon(i), actor.exploration);
     actor.action = random.value_or(0);
     greedy_[i] = random ? 0 : 1;
     any_greedy = any_greedy || !random;
   }
   if (!any_greedy) return;
   values(q_);
-  for (std::size_t i = 0; i < actors_.size(); ++i) {
+  for (const std::size_t i : who) {
+    if (greedy_[i] == 0) continue;
     Actor& actor = actors_[i];
-    if (!actor.in_episode || greedy_[i] == 0) continue;
     actor.action = GreedyAction(std::span(q_).subspan(i * actions, actions), actor.exploration);
   }
 }

@@ -1,14 +1,15 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "uper/base/background_task.h"
 #include "uper/base/random.h"
-#include "uper/base/thread_pool.h"
+#include "uper/base/task_queue.h"
 #include "uper/envs/environment.h"
 #include "uper/train/checkpoint_content.h"
 #include "uper/train/checkpoint_reader.h"
@@ -17,22 +18,25 @@ namespace uper {
 
 using EnvironmentMaker = std::function<std::unique_ptr<Environment>(std::uint64_t index)>;
 
+// What an environment did in a round.
+struct Played {
+  bool was_reset = false;
+  int action = 0;                         // this and
+  TimeStep step = {};                     // this count unless it was reset
+  std::span<std::byte> observation = {};  // newest
+};
+
 // One environment of a run and how far it has come.
 struct Actor {
   std::unique_ptr<Environment> environment;
   RandomStream exploration;
-  std::vector<std::byte> observation = {};  // newest
-  bool in_episode = false;
-  int action = 0;  // chosen for the next step; counts if in_episode
+  bool in_episode = false;  // after what it has played
+  int action = 0;           // chosen for the next step; counts if in_episode
   double episode_return = 0;
   std::int64_t episode_frames = 0;
-
-  // What the last round did.
-  bool was_reset = false;
-  TimeStep step = {};
 };
 
-// How often threads look for the next round before they sleep (ThreadPoolOptions): for some 200
+// How often threads look for the next round before they sleep (TaskQueueOptions): for some 200
 // microseconds, longer than choosing actions takes. Those that sleep are woken up late, one after
 // another. Where nothing else computes on their cores they look on for milliseconds.
 inline constexpr int kSpinsBetweenRounds = 6'000;
@@ -40,50 +44,82 @@ inline constexpr int kSpinsOnFreeCores = 12'000;
 
 struct ActorsOptions {
   int environments = 1;
-  int threads = 1;          // that play them
-  bool free_cores = false;  // nothing else computes on the threads' cores
+  int workers = 0;          // threads that play them, beside the caller
+  bool free_cores = false;  // nothing else computes on the workers' cores
   std::uint64_t seed = 1;
 };
 
 // The environments of a run, played in rounds: in each one every environment plays the action that
-// was chosen for it, or is reset if its episode has ended. Environments share nothing and each has
-// its own streams, so results do not depend on the threads. Not thread-safe.
+// was chosen for it, or is reset if its episode has ended. One that has played may begin the next
+// round before the others have played this one. Environments share nothing and each has its own
+// streams, so results do not depend on who plays when. Not thread-safe.
 class Actors {
  public:
   // Environment i is make(i).
   Actors(const ActorsOptions& options, const EnvironmentMaker& make);
 
   std::size_t size() const { return actors_.size(); }
+  // Its episode is left to the caller, and so is the rest while nothing of it is under way.
   Actor& operator[](std::size_t i) { return actors_[i]; }
   const EnvironmentSpec& spec() const { return actors_[0].environment->spec(); }
-  ThreadPool& threads() { return pool_; }  // idle between rounds
+  int workers() const { return queue_.workers(); }
 
-  // One round. What was played is in was_reset, step and observation; the rest of an actor is left
-  // to the caller.
-  void Play() {
-    Play([] {});
+  // Where the observations of the next round that nobody has begun go, [actor, observation]: into
+  // memory of the caller's, which holds until the round after has ended. Without that, into own.
+  void UseMemory(std::span<std::byte> observations);
+
+  // Hands an actor's step of this round, or of the next if it has played this one, to the workers:
+  // then it is ahead.
+  void Begin(std::size_t i);
+  bool HasBegun(std::size_t i) const { return progress_[i].begun > round_; }
+  bool HasPlayed(std::size_t i) const {
+    return progress_[i].played.load(std::memory_order_acquire) > round_;
   }
-  // The same; `beside` is called while other threads, if there are any, play already.
-  void Play(const std::function<void()>& beside);
-  // The same beside the caller, who must not touch the actors in between.
-  void StartPlaying();
-  void AwaitPlaying() { background_.Wait(); }
+  bool IsAhead(std::size_t i) const { return progress_[i].begun > round_ + 1; }
+  bool AnyHasBegun() const { return Count(&Actors::HasBegun) > 0; }
+  bool AnyHasPlayed() const { return Count(&Actors::HasPlayed) > 0; }
+  std::size_t CountAhead() const { return Count(&Actors::IsAhead); }
+  // REQUIRES: HasPlayed(i). Throws what the environment threw, once nothing is under way.
+  const Played& PlayedBy(std::size_t i);
+  // The caller plays one that no worker has taken, if there are more than workers. Returns whether
+  // it did.
+  bool Help();
+  // REQUIRES: all have played this one.
+  void NextRound();
 
-  // Epsilon-greedy actions for all that are in an episode. values(q [actor, action]) is asked only
-  // if an action is not random.
-  void ChooseActions(const std::function<void(std::span<float>)>& values, double epsilon);
+  // Epsilon-greedy actions for those of `who` that are in an episode; epsilon(i). values(q [actor,
+  // action]) is asked for their rows, only if an action is not random.
+  void ChooseActions(std::span<const std::size_t> who,
+                     const std::function<double(std::size_t)>& epsilon,
+                     const std::function<void(std::span<float>)>& values);
 
-  // Into the part "environment" (tensors) and "actors" of the document.
+  // Into the part "environment" (tensors) and "actors" of the document. REQUIRES: nothing is under
+  // way.
   void Save(CheckpointContent& content);
   void Restore(const LoadedCheckpoint& checkpoint);
 
  private:
+  // In rounds; written by the caller but for `played` and `failure`.
+  struct alignas(64) Progress {
+    std::atomic<std::int64_t> played{0};
+    std::int64_t begun = 0;
+    std::exception_ptr failure;
+    Played last[2];  // [round % 2]
+  };
+
+  std::size_t Count(bool (Actors::*is)(std::size_t) const) const;
+  void Play(int i);
+  int UnderWay() const;
+
   std::vector<Actor> actors_;
-  ThreadPool pool_;
+  std::vector<Progress> progress_;
+  std::int64_t round_ = 0;
+  std::vector<std::byte> own_memory_;                 // [round % 2, actor, observation]
+  std::span<std::byte> memory_[2];                    // [round % 2]: the caller's, or empty
   std::vector<float> q_;                              // [actor, action]
   std::vector<std::uint8_t> greedy_;                  // [actor]
   std::vector<std::vector<std::byte>> saved_states_;  // kept for Save: tensors are views
-  BackgroundTask background_;                         // last: it ends before what it works on
+  TaskQueue queue_;                                   // last: it ends before what it works on
 };
 
 }  // namespace uper

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
-#include "uper/base/thread_pool.h"
 #include "uper/replay/n_step_accumulator.h"
 #include "uper/replay/replay_batch.h"
 #include "uper/replay/replay_buffer.h"
@@ -35,18 +35,18 @@ class Experience {
   virtual void Start(std::size_t environment, std::span<const std::byte> observation) = 0;
   virtual void Step(std::size_t environment, const ExperienceStep& step,
                     std::span<const std::byte> observation) = 0;
-  // With threads the copying of observations may be left to Settle(), to be done together: until
-  // then they must stay as they are, and nothing else may be called. The threads may also be used
-  // when Frames() are read and they are idle.
-  virtual void UseThreads(ThreadPool&) {}
-  virtual void Settle() {}
 
   // What the agent sees now, [environment, observation].
   virtual std::span<const std::byte> current() const = 0;
 
-  // The frames of it, [environment, depth], as slots of Frames() (FrameStore::kZeroSlot: zeros).
-  // REQUIRES: frames are stacked.
-  virtual void CurrentSlots(std::span<std::uint32_t> slots) const = 0;
+  // Where frames are stacked: what the agent sees in an environment, [depth], as slots of Frames()
+  // (FrameStore::kZeroSlot: zeros). `next`: as it will be when that one is stored.
+  struct NextFrame {
+    std::uint64_t id = 0;
+    bool starts = false;  // an episode
+  };
+  virtual void Slots(std::size_t environment, const std::optional<NextFrame>& next,
+                     std::span<std::uint32_t> slots) const = 0;
 
   virtual const ReplayBuffer& buffer() const = 0;
   // For a memory that is drawn from elsewhere (SelectorKind::kRemote).

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "uper/nn/gpu_replay.h"
@@ -13,15 +14,26 @@
 
 namespace uper {
 
+// What is seen in an environment: now, or, if that is not stored yet, next.
+struct Sight {
+  std::size_t environment = 0;
+  std::optional<Experience::NextFrame> next;
+};
+
 // Learns from an experience and values what the environments see: the seam between batches that the
 // host makes and a memory on the GPU. Not thread-safe.
 class ExperienceLearner {
  public:
   virtual ~ExperienceLearner() = default;
 
-  // q [environment, action] of what each environment sees now. Where the values are computed
-  // elsewhere `meanwhile` is called while they are; updates that it queues come after them.
-  virtual void ActionValues(std::span<float> q, const std::function<void()>& meanwhile) = 0;
+  // The rows of q [environment, action] of these environments; others may be written, too. Where
+  // the values are computed elsewhere `meanwhile` is called while they are; updates that it queues
+  // come after them. REQUIRES: everything is stored, or values_ahead().
+  virtual void ActionValues(std::span<const Sight> sights, std::span<float> q,
+                            const std::function<void()>& meanwhile) = 0;
+  // Can it value what is not stored yet? Then new frames belong into FramesToCome() (GpuReplay).
+  virtual bool values_ahead() const { return false; }
+  virtual std::span<std::byte> FramesToCome(std::uint64_t, std::size_t) { return {}; }
 
   // Updates, one after another: each draws a batch, learns from it, sets its priorities, and copies
   // the target network if that is due. It may come back before that is done, but everything happens
@@ -30,6 +42,8 @@ class ExperienceLearner {
   virtual void Learn(int updates, double importance_exponent) = 0;
   // Does Learn() come back before it is done?
   virtual bool queues() const = 0;
+  // Are updates still to be made?
+  virtual bool IsBusy() { return false; }
 
   // Waits for all updates; then all they found is in the metrics, in their order.
   virtual void Finish() = 0;

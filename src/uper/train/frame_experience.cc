@@ -68,24 +68,8 @@ void FrameExperience::Step(std::size_t environment, const ExperienceStep& step,
 }
 
 void FrameExperience::PushFrame(std::size_t environment, std::span<const std::byte> frame) {
+  players_[environment].stack.Push(replay_.AddFrame(PixelsOf(frame)));
   players_[environment].shown = false;
-  if (threads_ == nullptr) {
-    return players_[environment].stack.Push(replay_.AddFrame(PixelsOf(frame)));
-  }
-  const FrameStore::BlankFrame blank = replay_.AddBlankFrame();
-  UPER_CHECK(frame.size() == blank.pixels.size(), "a frame of the wrong size");
-  UPER_CHECK(copies_.size() < replay_.observations().frame_capacity(), "frames must be settled");
-  copies_.push_back({.from = frame, .to = blank.pixels});
-  players_[environment].stack.Push(blank.id);
-}
-
-// A thread that played an environment has its frame in its cache.
-void FrameExperience::Settle() {
-  if (copies_.empty()) return;
-  threads_->ParallelTasks(static_cast<int>(copies_.size()), [&](int i) {
-    std::memcpy(copies_[i].to.data(), copies_[i].from.data(), copies_[i].to.size());
-  });
-  copies_.clear();
 }
 
 std::span<const std::byte> FrameExperience::current() const {
@@ -95,16 +79,19 @@ std::span<const std::byte> FrameExperience::current() const {
   return current_;
 }
 
-void FrameExperience::CurrentSlots(std::span<std::uint32_t> slots) const {
-  UPER_CHECK(slots.size() == players_.size() * depth_, "one stack an environment");
-  std::uint32_t* to = slots.data();
-  for (const Player& player : players_) {
-    for (const std::uint64_t frame : player.stack.frames()) {
-      *to++ = frame == kZeroFrame
-                  ? FrameStore::kZeroSlot
-                  : static_cast<std::uint32_t>(frame % replay_.observations().frame_capacity());
-    }
+void FrameExperience::Slots(std::size_t environment, const std::optional<NextFrame>& next,
+                            std::span<std::uint32_t> slots) const {
+  UPER_CHECK(environment < players_.size() && slots.size() == depth_, "one stack an environment");
+  FrameStack stack = players_[environment].stack;
+  if (next) {
+    if (next->starts) stack.Clear();
+    stack.Push(next->id);
   }
+  const std::size_t capacity = replay_.observations().frame_capacity();
+  std::transform(stack.frames().begin(), stack.frames().end(), slots.begin(), [&](auto frame) {
+    return frame == kZeroFrame ? FrameStore::kZeroSlot
+                               : static_cast<std::uint32_t>(frame % capacity);
+  });
 }
 
 // Writes the pixels of an environment's stack into what the agent sees.
@@ -142,21 +129,12 @@ void FrameExperience::ReadTransitions(std::uint64_t begin, std::uint64_t end,
 
 void FrameExperience::ReadFrames(std::uint64_t begin, std::uint64_t end,
                                  std::span<std::byte> out) const {
-  const FrameStore& frames = replay_.observations();
-  const std::size_t bytes = frames.frame_bytes();
-  const auto read = [&](std::uint64_t first, std::uint64_t last) {
-    for (std::uint64_t i = first; i < last; ++i) {
-      std::memcpy(out.data() + i * bytes, frames.Frame(begin + i).data(), bytes);
-    }
-  };
-  constexpr std::uint64_t kMany = 8;
-  constexpr std::uint64_t kMostPieces = 64;
-  const std::uint64_t count = end - begin;
-  if (count < kMany || threads_ == nullptr || !threads_->idle()) return read(0, count);
-  const std::uint64_t pieces = std::min(count, kMostPieces);
-  threads_->ParallelTasks(static_cast<int>(pieces), [&](int piece) {
-    read(count * piece / pieces, count * (piece + 1) / pieces);
-  });
+  std::byte* to = out.data();
+  for (std::uint64_t frame = begin; frame < end; ++frame) {
+    const std::span<const std::uint8_t> pixels = replay_.observations().Frame(frame);
+    std::memcpy(to, pixels.data(), pixels.size());
+    to += pixels.size();
+  }
 }
 
 RecordStream FrameExperience::Transitions() const {

@@ -36,10 +36,9 @@ class FrameExperience final : public Experience {
   void Start(std::size_t environment, std::span<const std::byte> frame) override;
   void Step(std::size_t environment, const ExperienceStep& step,
             std::span<const std::byte> frame) override;
-  void UseThreads(ThreadPool& threads) override { threads_ = &threads; }
-  void Settle() override;
   std::span<const std::byte> current() const override;
-  void CurrentSlots(std::span<std::uint32_t> slots) const override;
+  void Slots(std::size_t environment, const std::optional<NextFrame>& next,
+             std::span<std::uint32_t> slots) const override;
   const ReplayBuffer& buffer() const override { return replay_.buffer(); }
   ReplayBuffer& remote_buffer() override { return replay_.remote_buffer(); }
   void Sample(const WeightOptions& options, const BatchView& out) override {
@@ -82,16 +81,8 @@ class FrameExperience final : public Experience {
   void RestorePlayers(std::span<const std::byte> bytes);
   FrameStack ReadStack(ByteReader& reader) const;
 
-  // A frame that is still to be copied.
-  struct Copy {
-    std::span<const std::byte> from;
-    std::span<std::uint8_t> to;
-  };
-
   std::size_t depth_;
   FrameReplay replay_;
-  ThreadPool* threads_ = nullptr;
-  std::vector<Copy> copies_;
   std::vector<Player> players_;  // [environment]
   // [environment, depth, frame]; copied when somebody looks.
   mutable std::vector<std::byte> current_;

@@ -34,18 +34,39 @@ class GpuExperienceLearner final : public ExperienceLearner {
         uniforms_(GpuReplay::kMostUpdates * probabilities_.size()),
         ids_(uniforms_.size()),
         weights_(uniforms_.size()),
-        slots_(std::size_t{1} * parts.config.environments * memory.spec().stack_depth) {}
+        slots_(std::size_t{1} * parts.config.environments * memory.spec().stack_depth),
+        values_(std::size_t{1} * parts.config.environments * parts.learner.spec().network.actions) {
+  }
 
-  void ActionValues(std::span<float> q, const std::function<void()>& meanwhile) override {
-    const int count = parts_.config.environments;
+  void ActionValues(std::span<const Sight> sights, std::span<float> q,
+                    const std::function<void()>& meanwhile) override {
     if (slots_.empty()) {
-      return parts_.learner.ActionValues(parts_.experience.current(), count, q);
+      return parts_.learner.ActionValues(parts_.experience.current(), parts_.config.environments,
+                                         q);
     }
     Follow();
-    parts_.experience.CurrentSlots(slots_);
-    memory_.BeginActing(slots_, count);
+    const std::size_t depth = memory_.spec().stack_depth;
+    const std::size_t count = CountOf(sights.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const Sight& sight = sights[std::min(i, sights.size() - 1)];
+      parts_.experience.Slots(sight.environment, sight.next,
+                              std::span(slots_).subspan(i * depth, depth));
+    }
+    memory_.BeginActing(std::span(slots_).first(count * depth), static_cast<int>(count));
     meanwhile();
-    memory_.FinishActing(count, q);
+    const std::size_t actions = q.size() / parts_.config.environments;
+    const auto values = std::span(values_).first(count * actions);
+    memory_.FinishActing(static_cast<int>(count), values);
+    for (std::size_t i = 0; i < sights.size(); ++i) {
+      std::ranges::copy(values.subspan(i * actions, actions),
+                        q.begin() + static_cast<std::ptrdiff_t>(sights[i].environment * actions));
+    }
+  }
+  bool values_ahead() const override {
+    return !slots_.empty() && parts_.config.environments <= GpuReplay::kMostFramesToCome;
+  }
+  std::span<std::byte> FramesToCome(std::uint64_t first, std::size_t count) override {
+    return memory_.FramesToCome(first, count);
   }
 
   void Learn(int updates, double importance_exponent) override {
@@ -60,6 +81,7 @@ class GpuExperienceLearner final : public ExperienceLearner {
     }
   }
   bool queues() const override { return true; }
+  bool IsBusy() override { return memory_.IsBusy(); }
 
   void Finish() override {
     const Stopwatch watch(parts_.times.learning);
@@ -83,6 +105,13 @@ class GpuExperienceLearner final : public ExperienceLearner {
   }
 
  private:
+  // How many are valued at once: every number has its own CUDA graph.
+  std::size_t CountOf(std::size_t sights) const {
+    constexpr std::size_t kGroup = 4;
+    return std::min<std::size_t>((sights + kGroup - 1) / kGroup * kGroup,
+                                 parts_.config.environments);
+  }
+
   void Follow() {
     memory_.Follow(SourceOf(parts_.experience.Transitions()), SourceOf(parts_.experience.Frames()));
   }
@@ -151,7 +180,8 @@ class GpuExperienceLearner final : public ExperienceLearner {
   std::vector<double> uniforms_;
   std::vector<std::uint64_t> ids_;
   std::vector<float> weights_;
-  std::vector<std::uint32_t> slots_;  // [environment, depth]
+  std::vector<std::uint32_t> slots_;  // [environment, depth]; none if observations are whole
+  std::vector<float> values_;         // [environment, action]
 };
 
 }  // namespace

@@ -17,7 +17,8 @@ class HostExperienceLearner final : public ExperienceLearner {
         values_(parts.config.replay.batch_size),
         noisy_(parts.config.replay.batch_size) {}
 
-  void ActionValues(std::span<float> q, const std::function<void()>&) override {
+  void ActionValues(std::span<const Sight>, std::span<float> q,
+                    const std::function<void()>&) override {
     parts_.learner.ActionValues(parts_.experience.current(), parts_.config.environments, q);
   }
 

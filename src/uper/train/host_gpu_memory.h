@@ -49,11 +49,24 @@ class HostGpuMemory final : public GpuReplay {
     if (spec_.stack_depth == 0) return;
     for (next_frame_ = std::max(next_frame_, frames.first_id); next_frame_ < frames.next_id;
          ++next_frame_) {
-      frames.read(next_frame_, next_frame_ + 1,
-                  std::span(frames_).subspan(next_frame_ % spec_.frame_capacity * spec_.frame_bytes,
-                                             spec_.frame_bytes));
+      const auto to = std::span(frames_).subspan(
+          next_frame_ % spec_.frame_capacity * spec_.frame_bytes, spec_.frame_bytes);
+      const std::byte* ahead = AheadAt(next_frame_);
+      if (ahead == nullptr) {
+        frames.read(next_frame_, next_frame_ + 1, to);
+      } else {
+        std::memcpy(to.data(), ahead, to.size());
+      }
     }
   }
+
+  std::span<std::byte> FramesToCome(std::uint64_t first, std::size_t count) override {
+    Ahead& ahead = ahead_[next_ahead_++ % 2];
+    ahead = {.first = first, .pixels = std::vector<std::byte>(count * spec_.frame_bytes)};
+    return ahead.pixels;
+  }
+
+  bool IsBusy() override { return ++asked_ % 2 == 0; }
 
   void QueueUpdates(std::span<const GpuUpdate> updates) override {
     UPER_CHECK(!updates.empty() && updates.size() <= kMostUpdates, "too many updates at once");
@@ -89,7 +102,7 @@ class HostGpuMemory final : public GpuReplay {
     std::vector<std::byte> observations(count * spec_.observation_bytes);
     for (int i = 0; i < count; ++i) {
       GatherStack(slots.subspan(i * spec_.stack_depth, spec_.stack_depth),
-                  std::span(observations).subspan(i * spec_.observation_bytes));
+                  std::span(observations).subspan(i * spec_.observation_bytes), /*acting=*/true);
     }
     q_.resize(std::size_t{1} * count * learner_.spec().network.actions);
     learner_.ActionValues(observations, count, q_);
@@ -131,6 +144,28 @@ class HostGpuMemory final : public GpuReplay {
     std::vector<Priority> priorities;
   };
 
+  struct Ahead {
+    std::uint64_t first = 0;
+    std::vector<std::byte> pixels;
+  };
+
+  // Of a frame that was or is to come; nullptr: of no other.
+  const std::byte* AheadAt(std::uint64_t frame) const {
+    for (const Ahead& ahead : ahead_) {
+      const std::size_t at = (frame - ahead.first) * spec_.frame_bytes;
+      if (frame >= ahead.first && at < ahead.pixels.size()) return &ahead.pixels[at];
+    }
+    return nullptr;
+  }
+
+  const std::byte* FrameAt(std::uint32_t slot) const {
+    for (std::uint64_t frame = next_frame_; frame < next_frame_ + spec_.frame_capacity; ++frame) {
+      if (frame % spec_.frame_capacity != slot) continue;
+      if (const std::byte* ahead = AheadAt(frame)) return ahead;
+    }
+    return &frames_[slot * spec_.frame_bytes];
+  }
+
   void ResetSelector() {
     selector_ = std::make_unique<ProportionalSelector>(
         spec_.capacity, SelectorOptions{.priority_exponent = spec_.priority_exponent,
@@ -141,12 +176,14 @@ class HostGpuMemory final : public GpuReplay {
     return std::span(records_).subspan(slot * spec_.record_bytes, spec_.record_bytes);
   }
 
-  void GatherStack(std::span<const std::uint32_t> slots, std::span<std::byte> to) {
+  // `acting`: frames to come may be named.
+  void GatherStack(std::span<const std::uint32_t> slots, std::span<std::byte> to, bool acting) {
     for (const std::uint32_t slot : slots) {
       if (slot == kGpuZeroSlot) {
         std::memset(to.data(), 0, spec_.frame_bytes);
       } else {
-        std::memcpy(to.data(), &frames_[slot * spec_.frame_bytes], spec_.frame_bytes);
+        std::memcpy(to.data(), acting ? FrameAt(slot) : &frames_[slot * spec_.frame_bytes],
+                    spec_.frame_bytes);
       }
       to = to.subspan(spec_.frame_bytes);
     }
@@ -161,7 +198,7 @@ class HostGpuMemory final : public GpuReplay {
     std::vector<std::uint32_t> slots(spec_.stack_depth);
     const std::size_t bytes = slots.size() * sizeof(std::uint32_t);
     std::memcpy(slots.data(), &record[next ? bytes : 0], bytes);
-    GatherStack(slots, to);
+    GatherStack(slots, to, /*acting=*/false);
   }
 
   void RunAll() {
@@ -253,6 +290,8 @@ class HostGpuMemory final : public GpuReplay {
   std::deque<Done> done_;
   Done reported_;
   std::vector<float> q_;
+  Ahead ahead_[2];
+  std::size_t next_ahead_ = 0;
   int asked_ = 0;
 };
 

@@ -106,7 +106,8 @@ RecordStream RecordExperience::Transitions() const {
           }};
 }
 
-void RecordExperience::CurrentSlots(std::span<std::uint32_t>) const {
+void RecordExperience::Slots(std::size_t, const std::optional<NextFrame>&,
+                             std::span<std::uint32_t>) const {
   UPER_CHECK(false, "observations are stored whole");
 }
 

@@ -29,7 +29,8 @@ class RecordExperience final : public Experience {
   void Step(std::size_t environment, const ExperienceStep& step,
             std::span<const std::byte> observation) override;
   std::span<const std::byte> current() const override { return current_; }
-  void CurrentSlots(std::span<std::uint32_t> slots) const override;
+  void Slots(std::size_t environment, const std::optional<NextFrame>& next,
+             std::span<std::uint32_t> slots) const override;
   const ReplayBuffer& buffer() const override { return replay_.buffer(); }
   ReplayBuffer& remote_buffer() override { return replay_.remote_buffer(); }
   void Sample(const WeightOptions& options, const BatchView& out) override {

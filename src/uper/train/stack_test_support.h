@@ -30,7 +30,8 @@ class StaticEnvironment final : public Environment {
               .actions = 3,
               .height = height,
               .width = width,
-              .stack = stack},
+              .stack = stack,
+              .frames = 4},
         stream_(7, "static", index),
         on_step_(std::move(on_step)) {}
 

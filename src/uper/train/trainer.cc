@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "uper/base/check.h"
+#include "uper/base/wait_awake.h"
 #include "uper/train/evaluator.h"
 #include "uper/train/learner_tensors.h"
 
@@ -22,6 +23,17 @@ std::optional<double> OptionalFrom(const nlohmann::json& json) {
 
 double UnixSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// Threads that play beside the trainer's own, which plays, too, unless it learns meanwhile.
+int WorkersOf(const RunConfig& config, const TrainerParts& parts) {
+  const int threads = std::clamp(parts.environment_threads, 1, config.environments);
+  const bool learns_beside = config.overlap_updates && parts.gpu_memory == nullptr;
+  return learns_beside ? threads : threads - 1;
+}
+
+bool Crossed(std::int64_t before, std::int64_t after, std::int64_t period) {
+  return after / period > before / period;
 }
 
 // Share of the stored transitions that noise on purpose touched; nothing while none is stored.
@@ -53,8 +65,8 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
           .start = static_cast<double>(config.replay.importance_exponent_start_transitions),
           .end = static_cast<double>(config.replay.importance_exponent_end_transitions)},
       actors_({.environments = config.environments,
-               .threads = parts_.environment_threads,
-               .free_cores = parts_.gpu_memory != nullptr,  // the GPU learns
+               .workers = WorkersOf(config, parts_),
+               .free_cores = config.environments > 1 && parts_.gpu_memory != nullptr,
                .seed = static_cast<std::uint64_t>(config.seed)},
               parts_.make_environment),
       session_start_(Clock::now()),
@@ -63,7 +75,6 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
       writer_(CheckpointStore(folder.checkpoints()),
               {.content = [this] { return Content(); },
                .streams = [this] { return parts_.experience->Streams(); }}) {
-  if (config.environments > 1) parts_.experience->UseThreads(actors_.threads());
   const LearningParts learning{.config = config_,
                                .learner = *parts_.learner,
                                .experience = *parts_.experience,
@@ -71,6 +82,9 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
                                .times = times_};
   learning_ = parts_.gpu_memory ? MakeGpuExperienceLearner(learning, *parts_.gpu_memory)
                                 : MakeHostExperienceLearner(learning);
+  // Without workers those who are ahead would only wait.
+  runs_ahead_ = config.overlap_updates && learning_->values_ahead() &&
+                (config.environments == 1 || actors_.workers() > 0);
   const LoadResult loaded = writer_.Load();
   for (const std::string& note : loaded.notes) callbacks_.warn(note);
   const MetricsLogOptions logs{.csv = folder.metrics(),
@@ -106,10 +120,10 @@ bool Trainer::Run(const StopFlag& stop) {
 
 bool Trainer::TrainUntil(const StopFlag& stop) {
   bool complete = FinishFrame(stop);  // what an interruption left undone, or the first evaluation
-  while (complete && frames_ < config_.frames && !stop) {
-    PlayRound();
-    StoreRound();
-    ChooseActions();
+  // What is saved is the end of a round, so that nobody may be ahead of it.
+  while (complete && frames_ < config_.frames && (!stop || actors_.AnyHasBegun())) {
+    PlayRound(stop);
+    EndRound();
     if (!MayOverlap()) RunUpdates();
     complete = FinishFrame(stop);
     AdvanceSaving();
@@ -120,16 +134,16 @@ bool Trainer::TrainUntil(const StopFlag& stop) {
   return complete;
 }
 
-Trainer::Due Trainer::DueNow() const {
+Trainer::Due Trainer::DueAt(std::int64_t frames) const {
   const std::int64_t before = finished_frames_;
-  if (before == frames_) return {};
-  const bool last = frames_ >= config_.frames;
+  if (before == frames) return {};
+  const bool last = frames >= config_.frames;
   if (before < 0) {
     const bool evaluate = config_.evaluate_every_frames > 0;
     return {.evaluate = evaluate, .log = evaluate};
   }
   const auto due = [&](std::int64_t period) {
-    return period > 0 && (last || Crossed(before, period));
+    return period > 0 && (last || Crossed(before, frames, period));
   };
   const bool evaluate = due(config_.evaluate_every_frames);
   return {.evaluate = evaluate,
@@ -150,83 +164,162 @@ bool Trainer::FinishFrame(const StopFlag& stop) {
   return true;
 }
 
-// Plays one round; updates that were left for it run beside.
-void Trainer::PlayRound() {
-  if (updates_due_.empty()) {
+// Plays and stores one round; updates that were left for it run beside.
+void Trainer::PlayRound(const StopFlag& stop) {
+  const auto other = [this] {
+    return times_.acting + (learning_->queues() ? 0 : times_.learning + times_.sampling);
+  };
+  const double other_before = other();
+  {
     const Stopwatch watch(times_.environment);
-    actors_.Play();
-    return;
-  }
-  if (learning_->queues()) {
-    const Stopwatch watch(times_.environment);
-    return actors_.Play([this] { RunUpdates(); });
-  }
-  actors_.StartPlaying();
-  RunUpdates();
-  const Stopwatch watch(times_.environment);
-  actors_.AwaitPlaying();
-}
-
-void Trainer::StoreRound() {
-  const Stopwatch watch(times_.environment);
-  for (std::size_t i = 0; i < actors_.size(); ++i) {
-    Actor& actor = actors_[i];
-    if (actor.was_reset) {
-      parts_.experience->Start(i, actor.observation);
-      actor.in_episode = true;
-      actor.episode_return = 0;
-      actor.episode_frames = 0;
-    } else {
-      StoreStep(i);
+    BeginRound();
+    RunUpdates();
+    for (int looks = 0; stored_ < actors_.size(); ++looks) {
+      const bool may_run_ahead = MayRunAhead(stop);
+      // Who plays cannot choose for those who wait.
+      const bool may_help = !may_run_ahead || !actors_.AnyHasPlayed();
+      if ((may_run_ahead && RunAhead()) || StoreNext() || (may_help && actors_.Help())) {
+        looks = 0;
+      } else {
+        WaitAwake(looks);
+      }
     }
   }
-  parts_.experience->Settle();
+  times_.environment -= other() - other_before;
 }
 
-void Trainer::StoreStep(std::size_t index) {
+void Trainer::BeginRound() {
+  round_frames_ = frames_;
+  round_frame_id_ = parts_.experience->Frames().next_id;
+  stored_ = 0;
+  if (runs_ahead_ && !actors_.AnyHasBegun()) {
+    actors_.UseMemory(learning_->FramesToCome(round_frame_id_, actors_.size()));
+  }
+  for (std::size_t i = 0; i < actors_.size(); ++i) {
+    if (!actors_.HasBegun(i)) actors_.Begin(i);
+  }
+}
+
+// The next step that is to be stored, if it was played.
+bool Trainer::StoreNext() {
+  if (!actors_.HasPlayed(stored_)) return false;
+  const Played& played = actors_.PlayedBy(stored_);
+  if (played.was_reset) {
+    Actor& actor = actors_[stored_];
+    parts_.experience->Start(stored_, played.observation);
+    actor.episode_return = 0;
+    actor.episode_frames = 0;
+  } else {
+    StoreStep(stored_, played);
+  }
+  ++stored_;
+  return true;
+}
+
+void Trainer::StoreStep(std::size_t index, const Played& played) {
   Actor& actor = actors_[index];
-  const TimeStep& step = actor.step;
+  const TimeStep& step = played.step;
   const double clip = config_.agent.reward_clip;
   parts_.experience->Step(
       index,
-      {.action = actor.action,
+      {.action = played.action,
        .outcome = {.reward = clip > 0 ? std::clamp(step.reward, -clip, clip) : step.reward,
                    .discount = step.discount * config_.agent.discount,
                    .terminated = step.terminated,
                    .truncated = step.truncated},
        .noisy = step.noisy},
-      actor.observation);
+      played.observation);
   const std::int64_t frames_before = frames_;
   frames_ += step.frames;
   actor.episode_return += step.reward;
   actor.episode_frames += step.frames;
   NoteUpdates(frames_before);
   if (!step.last()) return;
-  actor.in_episode = false;
   ++episodes_;
   window_.train_return.Add(actor.episode_return);
   window_.train_episode_frames.Add(static_cast<double>(actor.episode_frames));
 }
 
+// Whether actors may begin the next round before this one has ended: then nothing may be due at its
+// end, however many frames it has.
+bool Trainer::MayRunAhead(const StopFlag& stop) const {
+  const std::int64_t most =
+      round_frames_ + static_cast<std::int64_t>(actors_.size()) * actors_.spec().frames;
+  return runs_ahead_ && !stop && !writer_.requested() && !DueAt(most).any() &&
+         most < config_.frames;
+}
+
+// Lets those that have played begin the next round. Returns whether there were any.
+bool Trainer::RunAhead() {
+  who_.clear();
+  for (std::size_t i = 0; i < actors_.size(); ++i) {
+    if (actors_.HasPlayed(i) && !actors_.IsAhead(i)) who_.push_back(i);
+  }
+  // What is queued comes first: until it is done there will be more of them.
+  if (who_.empty() || learning_->IsBusy()) return false;
+  ChooseActions();
+  if (actors_.CountAhead() == 0) {
+    actors_.UseMemory(learning_->FramesToCome(round_frame_id_ + actors_.size(), actors_.size()));
+  }
+  for (const std::size_t i : who_) actors_.Begin(i);
+  return true;
+}
+
+void Trainer::EndRound() {
+  who_.clear();
+  for (std::size_t i = 0; i < actors_.size(); ++i) {
+    if (!actors_.IsAhead(i)) who_.push_back(i);
+  }
+  ChooseActions();
+  actors_.NextRound();
+}
+
+// For who_. While a GPU computes the values what was played is stored, and what that makes due is
+// queued behind the last decisions of the round.
 void Trainer::ChooseActions() {
   const Stopwatch watch(times_.acting);
-  const auto values = [this](std::span<float> q) {
-    learning_->ActionValues(q, [this] {
-      if (MayOverlap()) RunUpdates();
-    });
+  const bool last = who_.size() + actors_.CountAhead() == actors_.size();
+  const auto meanwhile = [&] {
+    while (stored_ < actors_.size() && StoreNext()) {
+    }
+    if (last && stored_ == actors_.size() && MayOverlap()) RunUpdates();
   };
-  actors_.ChooseActions(values, Epsilon());
+  const auto values = [&](std::span<float> q) {
+    sights_.clear();
+    for (const std::size_t i : who_) {
+      if (actors_[i].in_episode) sights_.push_back(SightOf(i));
+    }
+    learning_->ActionValues(sights_, q, meanwhile);
+  };
+  actors_.ChooseActions(who_, [this](std::size_t i) { return EpsilonOf(i); }, values);
+}
+
+Sight Trainer::SightOf(std::size_t actor) {
+  if (actor < stored_) return {.environment = actor};
+  return {.environment = actor,
+          .next = Experience::NextFrame{.id = round_frame_id_ + actor,
+                                        .starts = actors_.PlayedBy(actor).was_reset}};
+}
+
+// By the frames at the end of this round, supposing that all play as many as this actor did: it may
+// choose before the others have played.
+double Trainer::EpsilonOf(std::size_t actor) {
+  const Played& played = actors_.PlayedBy(actor);
+  const std::int64_t frames = played.was_reset ? 0 : played.step.frames;
+  return epsilon_.At(
+      static_cast<double>(round_frames_ + static_cast<std::int64_t>(actors_.size()) * frames));
 }
 
 // What the step that has just been stored made due.
 void Trainer::NoteUpdates(std::int64_t frames_before) {
   const auto stored = static_cast<std::int64_t>(parts_.experience->buffer().size());
   if (stored < std::max<std::int64_t>(1, config_.replay.minimum_transitions)) return;
-  if (Crossed(frames_before, config_.agent.learn_period_frames)) {
+  if (Crossed(frames_before, frames_, config_.agent.learn_period_frames)) {
     updates_due_.push_back(Update::kLearn);
   }
   const std::int64_t period = config_.agent.target_period_frames;
-  if (period > 0 && Crossed(frames_before, period)) updates_due_.push_back(Update::kCopyTarget);
+  if (period > 0 && Crossed(frames_before, frames_, period))
+    updates_due_.push_back(Update::kCopyTarget);
 }
 
 void Trainer::RunUpdates() {
@@ -276,7 +369,7 @@ bool Trainer::EvaluateNow(const StopFlag& stop) {
 void Trainer::Log() {
   MetricsRow row{.frames = frames_, .updates = updates(), .episodes = episodes_};
   window_.FillRow(row);
-  row.epsilon = Epsilon();
+  row.epsilon = epsilon_.At(static_cast<double>(frames_));
   row.beta = ImportanceExponent();
   row.replay_size = static_cast<double>(parts_.experience->buffer().size());
   row.noisy_stored_share = NoisyStoredShare(*parts_.experience);
@@ -384,14 +477,8 @@ double Trainer::SessionSeconds() const {
   return std::chrono::duration<double>(Clock::now() - session_start_).count();
 }
 
-double Trainer::Epsilon() const { return epsilon_.At(static_cast<double>(frames_)); }
-
 double Trainer::ImportanceExponent() const {
   return importance_exponent_.At(static_cast<double>(parts_.experience->buffer().next_id()));
-}
-
-bool Trainer::Crossed(std::int64_t frames_before, std::int64_t period) const {
-  return frames_ / period > frames_before / period;
 }
 
 }  // namespace uper

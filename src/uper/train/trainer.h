@@ -52,7 +52,9 @@ struct TrainerParts {
 // save, in one fixed order, so that configuration and seed decide everything but the columns of
 // times. As in DQN Zoo an action is chosen before the update that is due at the same frame; so
 // update and emulation do not depend on each other and may overlap: updates that are queued on a
-// GPU run meanwhile, others run beside the environments in this thread. A run that is interrupted
+// GPU run meanwhile, others run beside the environments in this thread. Nor need an environment
+// wait for others that are still playing: where a GPU values what is not stored yet, it goes one
+// round ahead. A run that is interrupted
 // and continued from any checkpoint gives the same result as one that was not. Not thread-safe.
 class Trainer {
  public:
@@ -90,14 +92,20 @@ class Trainer {
 
   // False if `stop` came in the middle of something that has to be repeated.
   bool TrainUntil(const StopFlag& stop);
-  void PlayRound();
-  void StoreRound();
-  void StoreStep(std::size_t index);
+  void PlayRound(const StopFlag& stop);
+  void BeginRound();
+  bool StoreNext();
+  void StoreStep(std::size_t index, const Played& played);
+  bool MayRunAhead(const StopFlag& stop) const;
+  bool RunAhead();
   void ChooseActions();
+  Sight SightOf(std::size_t actor);
+  void EndRound();
   void NoteUpdates(std::int64_t frames_before);
   void RunUpdates();
   bool MayOverlap() const;
-  Due DueNow() const;
+  Due DueAt(std::int64_t frames) const;
+  Due DueNow() const { return DueAt(frames_); }
   bool FinishFrame(const StopFlag& stop);
   bool EvaluateNow(const StopFlag& stop);
   void Log();
@@ -108,9 +116,8 @@ class Trainer {
   void Restore(const LoadedCheckpoint& checkpoint);
   void ReportProgress(const MetricsRow* row, bool evaluating = false);
   double SessionSeconds() const;
-  double Epsilon() const;
+  double EpsilonOf(std::size_t actor);
   double ImportanceExponent() const;
-  bool Crossed(std::int64_t frames_before, std::int64_t period) const;
 
   const RunConfig config_;
   const RunFolder folder_;
@@ -128,6 +135,14 @@ class Trainer {
   std::int64_t episodes_ = 0;
   std::int64_t evaluations_ = 0;
   std::vector<Update> updates_due_;  // in their order; none at a checkpoint
+
+  // Of the round under way, or the last one.
+  std::int64_t round_frames_ = 0;     // before it
+  std::uint64_t round_frame_id_ = 0;  // of the first one that it stores, where frames are stacked
+  std::size_t stored_ = 0;            // actors whose steps are stored
+  bool runs_ahead_ = false;           // actors may begin the next one before it has ended
+  std::vector<std::size_t> who_;      // whose actions are to be chosen
+  std::vector<Sight> sights_;         // what they see
   std::optional<double> final_eval_return_;
   std::optional<double> best_eval_return_;
   std::int64_t saved_frames_ = -1;

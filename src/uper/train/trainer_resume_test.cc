@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
 
 #include "uper/nn/cpu/cpu_learner.h"
 #include "uper/train/gpu_memory.h"
@@ -48,6 +53,8 @@ class TrainerResumeTest : public FolderTest {
     bool overlap = false;
     int stack = 3;
     bool gpu = false;  // the model of one
+    // Called after every step of a training environment, with its index, if there is one.
+    std::function<void(std::uint64_t)> on_step = {};
   };
 
   // Trains until the end, or until so many steps were played; then everything is saved. True when
@@ -61,8 +68,9 @@ class TrainerResumeTest : public FolderTest {
     std::atomic<int> played = 0;
     TrainerParts parts;
     parts.make_environment = [&](std::uint64_t index) -> std::unique_ptr<Environment> {
-      const auto count = [&] {
+      const auto count = [&, index] {
         if (++played == stop_at_step) stop = true;
+        if (ways.on_step) ways.on_step(index);
       };
       return std::make_unique<StaticEnvironment>(index, 4, 3, ways.stack,
                                                  index < 100 ? count : std::function<void()>());
@@ -144,7 +152,7 @@ TEST_F(TrainerResumeTest, AMemoryOnTheGpuChangesNothing) {
       ASSERT_TRUE(Train(name, config, {.stack = stack}));
       const auto expected = Result(name);
       for (const bool overlap : {false, true}) {
-        const Ways on_gpu{.threads = 2, .overlap = overlap, .stack = stack, .gpu = true};
+        const Ways on_gpu{.threads = 3, .overlap = overlap, .stack = stack, .gpu = true};
         const std::string other = name + (overlap ? "_overlap" : "_gpu");
         ASSERT_TRUE(Train(other, config, on_gpu));
         EXPECT_EQ(Result(other), expected) << other;
@@ -157,6 +165,30 @@ TEST_F(TrainerResumeTest, AMemoryOnTheGpuChangesNothing) {
       }
     }
   }
+}
+
+// One environment plays a step until another has played two: one of this round, one of the next.
+TEST_F(TrainerResumeTest, OthersGoAheadOfOneThatStillPlays) {
+  RunConfig config = StackConfig(4);
+  config.evaluate_every_frames = 0;
+  config.log_every_frames = config.checkpoint_every_frames = config.frames;
+  ASSERT_TRUE(Train("in_step", config, {}));
+  std::array<std::atomic<int>, 4> steps{};
+  bool was_overtaken = false;
+  const auto on_step = [&](std::uint64_t index) {
+    if (++steps[index] != 20 || index != 1) return;
+    std::array<int, 4> before;
+    std::copy(steps.begin(), steps.end(), before.begin());
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!was_overtaken && std::chrono::steady_clock::now() < end) {
+      for (std::size_t i = 0; i < 4; ++i) was_overtaken |= steps[i] >= before[i] + 2;
+      std::this_thread::yield();
+    }
+  };
+  ASSERT_TRUE(
+      Train("ahead", config, {.threads = 4, .overlap = true, .gpu = true, .on_step = on_step}));
+  EXPECT_TRUE(was_overtaken);
+  EXPECT_EQ(Result("ahead"), Result("in_step"));
 }
 
 TEST_F(TrainerResumeTest, SeveralEnvironmentsKeepTheRateOfUpdates) {

@@ -39,7 +39,7 @@ class EchoEnvironment final : public Environment {
   }
 
   const EnvironmentSpec spec_ = {
-      .name = "echo", .actions = 5, .element = EnvironmentSpec::Element::kFloat32};
+      .name = "echo", .actions = 5, .element = EnvironmentSpec::Element::kFloat32, .frames = 2};
   int steps_ = 0;
 };
 

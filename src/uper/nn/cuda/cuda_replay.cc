@@ -100,7 +100,7 @@ void CudaReplay::Follow(const GpuRecordSource& transitions, const GpuRecordSourc
              .first_id = next_id_,
              .old_next_id = next_id_,
              .next_id = next_id_},
-            nullptr);
+            nullptr, nullptr);
     }
     first_id_ = next_id_ = transitions.first_id;
   }
@@ -109,14 +109,16 @@ void CudaReplay::Follow(const GpuRecordSource& transitions, const GpuRecordSourc
   while (first_id_ < transitions.first_id || next_id_ < transitions.next_id ||
          next_frame_ < frames_end) {
     const std::uint64_t end = std::min(transitions.next_id, next_id_ + kRecordsOfABlock);
-    const std::uint64_t frame_end = std::min(frames_end, next_frame_ + kRecordsOfABlock);
+    FramesAhead* ahead = AheadAt(next_frame_);
+    const std::uint64_t frame_end =
+        std::min(frames_end, ahead != nullptr ? ahead->end : next_frame_ + kRecordsOfABlock);
     Block& block = NextBlock();
     const std::size_t count = end - next_id_;
     const std::size_t frame_count = frame_end - next_frame_;
     if (count > 0) {
       transitions.read(next_id_, end, block.records.span().first(count * spec_.record_bytes));
     }
-    if (frame_count > 0) {
+    if (ahead == nullptr && frame_count > 0) {
       frames.read(next_frame_, frame_end,
                   block.frames.span().first(frame_count * spec_.frame_bytes));
     }
@@ -127,9 +129,35 @@ void CudaReplay::Follow(const GpuRecordSource& transitions, const GpuRecordSourc
            .first_frame = next_frame_,
            .frame_count = static_cast<int>(frame_count),
            .records = block.records.data(),
-           .frames = block.frames.data()},
-          &block);
+           .frames = ahead != nullptr ? PixelsAhead(*ahead, next_frame_) : block.frames.data()},
+          &block, ahead);
   }
+}
+
+std::span<std::byte> CudaReplay::FramesToCome(std::uint64_t first, std::size_t count) {
+  UPER_CHECK(spec_.stack_depth > 0 && count <= kMostFramesToCome, "frames of another form");
+  FramesAhead& ahead = frames_ahead_[next_ahead_];
+  next_ahead_ = (next_ahead_ + 1) % frames_ahead_.size();
+  if (staged_ahead_ == &ahead) LaunchStaged();
+  if (ahead.taken == nullptr) {
+    ahead.pixels = PinnedBuffer<std::byte>(kMostFramesToCome * spec_.frame_bytes);
+    ahead.taken = std::make_unique<Event>();
+  }
+  ahead.taken->Synchronize();
+  ahead.first = first;
+  ahead.end = first + count;
+  return ahead.pixels.span().first(count * spec_.frame_bytes);
+}
+
+CudaReplay::FramesAhead* CudaReplay::AheadAt(std::uint64_t frame) {
+  const auto found = std::find_if(
+      frames_ahead_.begin(), frames_ahead_.end(),
+      [&](const FramesAhead& ahead) { return ahead.first <= frame && frame < ahead.end; });
+  return found == frames_ahead_.end() ? nullptr : &*found;
+}
+
+const std::byte* CudaReplay::PixelsAhead(const FramesAhead& ahead, std::uint64_t frame) const {
+  return ahead.pixels.data() + (frame - ahead.first) * spec_.frame_bytes;
 }
 
 CudaReplay::Block& CudaReplay::NextBlock() {
@@ -139,10 +167,11 @@ CudaReplay::Block& CudaReplay::NextBlock() {
   return block;
 }
 
-void CudaReplay::Stage(const ReplayGrowth& growth, Block* block) {
+void CudaReplay::Stage(const ReplayGrowth& growth, Block* block, FramesAhead* ahead) {
   LaunchStaged();
   staged_ = growth;
   staged_block_ = block;
+  staged_ahead_ = ahead;
   first_id_ = growth.first_id;
   next_id_ = growth.next_id;
   next_frame_ += growth.frame_count;
@@ -158,7 +187,9 @@ void CudaReplay::LaunchStaged() {
 // What uses it has been enqueued.
 void CudaReplay::ReleaseStaged() {
   if (staged_block_ != nullptr) staged_block_->taken->Record(learner_.stream());
+  if (staged_ahead_ != nullptr) staged_ahead_->taken->Record(learner_.stream());
   staged_block_ = nullptr;
+  staged_ahead_ = nullptr;
   staged_.reset();
 }
 
@@ -314,7 +345,7 @@ void CudaReplay::FinishActing(int count, std::span<float> q) {
   learner_.FinishActing(count, q);
 }
 
-// Where a frame is: in the GPU's ring, or still on the way to it.
+// Where a frame is: in the GPU's ring, on the way to it, or not stored yet.
 const std::byte* CudaReplay::FrameAt(std::uint32_t slot) const {
   if (slot == kGpuZeroSlot) return nullptr;
   UPER_CHECK(slot < spec_.frame_capacity, "no such frame");
@@ -323,6 +354,11 @@ const std::byte* CudaReplay::FrameAt(std::uint32_t slot) const {
     const std::size_t index = (slot + spec_.frame_capacity - first) % spec_.frame_capacity;
     if (index < static_cast<std::size_t>(staged_->frame_count)) {
       return staged_->frames + index * spec_.frame_bytes;
+    }
+  }
+  for (const FramesAhead& ahead : frames_ahead_) {
+    for (std::uint64_t frame = std::max(ahead.first, next_frame_); frame < ahead.end; ++frame) {
+      if (frame % spec_.frame_capacity == slot) return PixelsAhead(ahead, frame);
     }
   }
   return frames_.data() + slot * spec_.frame_bytes;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -23,8 +24,10 @@ class CudaReplay final : public GpuReplay, private BatchSource {
 
   const GpuReplaySpec& spec() const override { return spec_; }
   void Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) override;
+  std::span<std::byte> FramesToCome(std::uint64_t first, std::size_t count) override;
   void QueueUpdates(std::span<const GpuUpdate> updates) override;
   std::optional<GpuUpdateReport> NextReport(bool wait) override;
+  bool IsBusy() override { return !HasMade(queued_); }
   void BeginActing(std::span<const std::uint32_t> slots, int count) override;
   void FinishActing(int count, std::span<float> q) override;
   void GetPriorities(std::span<float> priorities, double& largest) override;
@@ -36,6 +39,12 @@ class CudaReplay final : public GpuReplay, private BatchSource {
     PinnedBuffer<std::byte> records, frames;
     std::unique_ptr<Event> taken;  // by the GPU
   };
+  // Frames that the host has not stored yet.
+  struct FramesAhead {
+    std::uint64_t first = 0, end = 0;
+    PinnedBuffer<std::byte> pixels;
+    std::unique_ptr<Event> taken;  // by the GPU
+  };
 
   void EnqueueBatch(const BatchPointers& to, cudaStream_t stream) override;
   void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) override;
@@ -45,7 +54,9 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   void PutInputs(const GpuUpdate& update, std::size_t entry);
   ReplayDraw DrawTo(const BatchPointers& to);
   Block& NextBlock();
-  void Stage(const ReplayGrowth& growth, Block* block);
+  FramesAhead* AheadAt(std::uint64_t frame);
+  const std::byte* PixelsAhead(const FramesAhead& ahead, std::uint64_t frame) const;
+  void Stage(const ReplayGrowth& growth, Block* block, FramesAhead* ahead);
   void LaunchStaged();
   void ReleaseStaged();
   bool HasMade(std::uint64_t updates);
@@ -77,6 +88,11 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   // The newest of it is handed over when it is needed, so that acting need not wait for that.
   std::optional<ReplayGrowth> staged_;
   Block* staged_block_ = nullptr;
+  FramesAhead* staged_ahead_ = nullptr;
+
+  // One on its way to the GPU, and two of the last calls.
+  std::array<FramesAhead, 3> frames_ahead_;
+  std::size_t next_ahead_ = 0;
 
   // Of the draw under way.
   DeviceBuffer<std::uint32_t> slots_;

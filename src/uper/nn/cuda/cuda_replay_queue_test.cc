@@ -191,5 +191,54 @@ TEST_F(CudaReplayQueueTest, ManyDecisionsDoNotMatter) {
   EXPECT_TRUE(std::ranges::equal(acting.gpu.State().online, quiet.gpu.State().online));
 }
 
+// Frames that are handed over before they are stored: decisions see them, and they are not read
+// again; in the end the memory is the same.
+TEST_F(CudaReplayQueueTest, FramesToComeAreSeenAndKept) {
+  const GpuReplaySpec spec = SpecOf(60, 4);
+  Pair ahead(spec, 4), plain(spec, 4);
+  for (Pair* pair : {&ahead, &plain}) {
+    pair->Add(3);
+    pair->Follow();
+  }
+  RandomStream a(17, "uniforms"), b(17, "uniforms");
+  const auto decide = [&](std::uint64_t newest) {
+    const std::vector<std::uint64_t> ids = {newest, newest - 2};
+    std::vector<std::uint32_t> slots;
+    for (const std::uint64_t id : ids) {
+      for (int j = 0; j < 4; ++j) slots.push_back(ahead.store.SlotAt(id, j));
+    }
+    std::vector<float> q(6), expected(6);
+    ahead.memory->BeginActing(slots, 2);
+    ahead.memory->FinishActing(2, q);
+    plain.gpu.ActionValues(ahead.store.Gather(ids).s_tm1, 2, expected);
+    EXPECT_EQ(q, expected) << newest;
+  };
+  const auto add = [&](int count) {
+    for (Pair* pair : {&ahead, &plain}) pair->Add(count);
+    plain.Follow();
+    GpuRecordSource frames = ahead.store.Frames();
+    frames.read = [](std::uint64_t, std::uint64_t, std::span<std::byte>) { ADD_FAILURE(); };
+    ahead.memory->Follow(ahead.store.Transitions(), frames);
+  };
+  for (int round = 0; round < 40; ++round) {  // beyond the seam
+    const int count = 4 + round % 3;
+    const std::uint64_t first = ahead.store.Frames().next_id;
+    const std::span<std::byte> pixels = ahead.memory->FramesToCome(first, count);
+    ASSERT_EQ(pixels.size(), std::size_t{1} * count * kPixels);
+    for (int i = 0; i < count * kPixels; ++i) {
+      pixels[i] = Store::Pixel(first + i / kPixels, i % kPixels);
+    }
+    decide(first + count - 1);
+    add(1 + round % 2);  // some of them
+    decide(first + count - 1);
+    add(count - 1 - round % 2);
+    decide(first + count - 1);
+    ahead.memory->QueueUpdate({.importance_exponent = 0.5, .uniforms = Uniforms(a)});
+    plain.memory->QueueUpdate({.importance_exponent = 0.5, .uniforms = Uniforms(b)});
+    EXPECT_EQ(ahead.memory->NextReport(true)->loss, plain.memory->NextReport(true)->loss) << round;
+    EXPECT_FALSE(ahead.memory->IsBusy());
+  }
+}
+
 }  // namespace
 }  // namespace uper

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace uper {
+
+struct TaskQueueOptions {
+  int workers = 1;
+  int capacity = 1;  // tasks that nobody has begun
+  // How often an idle worker looks for a task before it sleeps (ThreadPoolOptions).
+  int idle_spins = 1000;
+};
+
+// Threads that run tasks, named by numbers, in the order in which they are added, while their owner
+// goes on; where ThreadPool runs a list of tasks and returns when all are done, here tasks may be
+// added at any time, and to know when one is done is left to the task. Adding allocates nothing;
+// idle workers spin briefly and then sleep. Denormals are flushed to zero in all tasks.
+//
+// Thread safety: one thread adds tasks.
+class TaskQueue {
+ public:
+  // run(task) must not throw.
+  TaskQueue(const TaskQueueOptions& options, std::function<void(int)> run);
+  // Waits for tasks under way; those that nobody has begun are left out.
+  ~TaskQueue();
+  TaskQueue(const TaskQueue&) = delete;
+  TaskQueue& operator=(const TaskQueue&) = delete;
+
+  int workers() const { return static_cast<int>(threads_.size()); }
+
+  // Earlier writes of the caller are seen by the task. REQUIRES: there is room.
+  void Add(int task);
+  // Runs the next task in the calling thread, if nobody has begun it. Returns whether it did.
+  bool RunOne();
+
+ private:
+  bool Take(int& task);
+  void Work();
+
+  const std::function<void(int)> run_;
+  const int idle_spins_;
+
+  // Tasks [taken_, added_) are waiting; task number n is in ring_[n % size].
+  std::vector<std::atomic<int>> ring_;
+  alignas(64) std::atomic<std::uint64_t> added_{0};
+  alignas(64) std::atomic<std::uint64_t> taken_{0};
+
+  alignas(64) std::atomic<std::uint32_t> signal_{0};  // counts additions; sleepers wait on it
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stop_{false};
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace uper
