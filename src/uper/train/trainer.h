@@ -92,6 +92,7 @@ class Trainer {
 
   // False if `stop` came in the middle of something that has to be repeated.
   bool TrainUntil(const StopFlag& stop);
+  // A round, in trainer_rounds.cc.
   void PlayRound(const StopFlag& stop);
   void BeginRound();
   bool StoreNext();
@@ -100,10 +101,12 @@ class Trainer {
   bool RunAhead();
   void ChooseActions();
   Sight SightOf(std::size_t actor);
+  double EpsilonOf(std::size_t actor);
   void EndRound();
   void NoteUpdates(std::int64_t frames_before);
   void RunUpdates();
   bool MayOverlap() const;
+
   Due DueAt(std::int64_t frames) const;
   Due DueNow() const { return DueAt(frames_); }
   bool FinishFrame(const StopFlag& stop);
@@ -116,8 +119,8 @@ class Trainer {
   void Restore(const LoadedCheckpoint& checkpoint);
   void ReportProgress(const MetricsRow* row, bool evaluating = false);
   double SessionSeconds() const;
-  double EpsilonOf(std::size_t actor);
   double ImportanceExponent() const;
+  static bool Crossed(std::int64_t before, std::int64_t after, std::int64_t period);
 
   const RunConfig config_;
   const RunFolder folder_;
