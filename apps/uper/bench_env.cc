@@ -77,7 +77,8 @@ class RawPlayer final : public Player {
              .full_action_set = options.full_action_set,
              .mode = options.mode,
              .difficulty = options.difficulty,
-             .cached_reset = false})),
+             .cached_reset = false,
+             .ale_copies = true})),
         actions_(DrawActions(static_cast<int>(emulator_->actions().size()), index)) {}
 
   std::int64_t Play(std::int64_t steps) override {

@@ -344,7 +344,9 @@ void AddBenchTrain(CLI::App& bench, const StopFlag& stop, Command& chosen) {
   AddThreads(command, options->threads);
   command->add_option("--environments", options->environments, "Environments in step")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--runs", options->runs, "Runs side by side, a thread each")
+  command
+      ->add_option("--runs", options->runs,
+                   "Runs side by side, a thread each, until the first has its frames")
       ->check(CLI::Range(1, 1024));
   command->add_option("--device", options->device, "cpu, cuda or auto");
   AddSettings(command, options->assignments, "key=value: any key of the configuration");

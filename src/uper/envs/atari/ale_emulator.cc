@@ -266,14 +266,18 @@ class AleEmulator final : public Emulator {
         options.full_action_set ? ale_.getLegalActionSet() : ale_.getMinimalActionSet();
     actions_.assign(codes.begin(), codes.end());
     ReadPalette();
+    height_ = static_cast<int>(ale_.getScreen().height());
+    width_ = static_cast<int>(ale_.getScreen().width());
+    // One pixel instead of all after every frame.
+    if (!options.ale_copies) const_cast<ale::ALEScreen&>(ale_.getScreen()) = ale::ALEScreen(1, 1);
     if (cached_reset_) {
       ale_.reset_game();
       KeepStart();
     }
   }
 
-  int height() const override { return static_cast<int>(ale_.getScreen().height()); }
-  int width() const override { return static_cast<int>(ale_.getScreen().width()); }
+  int height() const override { return height_; }
+  int width() const override { return width_; }
   const Palette& palette() const override { return palette_; }
   const std::vector<int>& actions() const override { return actions_; }
 
@@ -300,6 +304,8 @@ class AleEmulator final : public Emulator {
   std::span<const std::uint8_t> screen() const override {
     return {system().tia().currentFrameBuffer(), frame_bytes()};
   }
+  // The next frame goes into other memory, unless it completes this one.
+  bool screen_stays() const override { return !(system().tia().*MemberOf(PartialFrame{})); }
 
   // The payload and its MD5 digest: ALE checks nothing that it reads.
   void Save(ByteWriter& writer) const override {
@@ -348,7 +354,7 @@ class AleEmulator final : public Emulator {
     SetHidden(system(), start.hidden);
   }
   System& system() const { return ale_.theOSystem->console().system(); }
-  std::size_t frame_bytes() const { return ale_.getScreen().arraySize(); }
+  std::size_t frame_bytes() const { return std::size_t{1} * height_ * width_; }
   std::span<const std::byte> ram() const {
     const ale::ALERAM& memory = ale_.getRAM();
     return std::as_bytes(std::span(memory.array(), memory.size()));
@@ -367,6 +373,7 @@ class AleEmulator final : public Emulator {
   // ALE's interface lacks const.
   mutable ale::ALEInterface ale_;
   const bool cached_reset_;
+  int height_ = 0, width_ = 0;
   std::vector<int> actions_;
   Palette palette_;
   std::vector<Start> starts_;  // [idle frames]; of those that were played

@@ -1,7 +1,6 @@
 #include "uper/envs/atari/atari_environment.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "uper/base/check.h"
 #include "uper/envs/atari/rom_file.h"
@@ -59,9 +58,8 @@ void AtariEnvironment::DoReset(std::span<std::byte> observation) {
   emulator_->ResetAndIdle(DrawNoops());
   held_action_ = kNoop;
   lives_ = emulator_->lives();
-  const auto screen = emulator_->screen();
-  older_.assign(screen.begin(), screen.end());
-  newer_.clear();
+  older_ = Copy(0, emulator_->screen());
+  newer_ = {};
   Observe(observation);
 }
 
@@ -76,8 +74,7 @@ TimeStep AtariEnvironment::DoStep(int action, std::span<std::byte> observation) 
   const int code = emulator_->actions()[static_cast<std::size_t>(action)];
   TimeStep step{.frames = 0};
   if (rules_.window == AtariRules::Window::kPlaces) {
-    older_.clear();
-    newer_.clear();
+    older_ = newer_ = {};
   }
   bool lost_life = false;
   while (step.frames < kActionRepeat && !step.terminated) {
@@ -102,10 +99,20 @@ int AtariEnvironment::PlayFrame(int action) {
 // Keeps the screen of the given frame of a step if the observation needs it.
 void AtariEnvironment::Keep(int frame, bool last) {
   if (frame < kActionRepeat - 2) return;
-  if (last && rules_.window == AtariRules::Window::kKept) return;
-  const auto screen = emulator_->screen();
-  Screen& place = frame == kActionRepeat - 1 ? newer_ : older_;
-  place.assign(screen.begin(), screen.end());
+  const bool is_newer = frame == kActionRepeat - 1;
+  const Screen screen = emulator_->screen();
+  if (rules_.window == AtariRules::Window::kKept) {  // beyond this step
+    if (!last) (is_newer ? newer_ : older_) = Copy(is_newer ? 1 : 0, screen);
+  } else if (is_newer) {
+    newer_ = screen;
+  } else {
+    older_ = last || emulator_->screen_stays() ? screen : Copy(0, screen);
+  }
+}
+
+AtariEnvironment::Screen AtariEnvironment::Copy(std::size_t place, Screen screen) {
+  copies_[place].assign(screen.begin(), screen.end());
+  return copies_[place];
 }
 
 void AtariEnvironment::Observe(std::span<std::byte> observation) {
@@ -119,8 +126,8 @@ void AtariEnvironment::Observe(std::span<std::byte> observation) {
 
 bool AtariEnvironment::Render(Picture& picture) const {
   const std::span<const std::uint8_t> now = emulator_->screen();
-  const std::span<const std::uint8_t> older = older_.empty() ? now : older_;
-  const std::span<const std::uint8_t> newer = newer_.empty() ? now : newer_;
+  const Screen older = older_.empty() ? now : older_;
+  const Screen newer = newer_.empty() ? now : newer_;
   picture.height = emulator_->height();
   picture.width = emulator_->width();
   picture.rgb.resize(now.size() * 3);
@@ -141,20 +148,18 @@ void AtariEnvironment::DoSaveState(ByteWriter& writer) const {
   writer.Write(lives_);
   // dqn-zoo makes no observation from the pictures of an earlier step.
   if (rules_.window == AtariRules::Window::kPlaces) return;
-  writer.WriteBlock(std::as_bytes(std::span(older_)));
-  writer.WriteBlock(std::as_bytes(std::span(newer_)));
+  writer.WriteBlock(std::as_bytes(older_));
+  writer.WriteBlock(std::as_bytes(newer_));
 }
 
 void AtariEnvironment::DoRestoreState(ByteReader& reader) {
-  const auto read_picture = [&] {
+  const auto read_picture = [&](std::size_t place) {
     const auto block = reader.ReadBlock();
     const std::size_t pixels = emulator_->screen().size();
     if (!block.empty() && block.size() != pixels) {
       throw Error(ErrorKind::kCorrupt, "a saved Atari state has a picture of another size");
     }
-    Screen picture(block.size());
-    if (!block.empty()) std::memcpy(picture.data(), block.data(), block.size());
-    return picture;
+    return Copy(place, {reinterpret_cast<const std::uint8_t*>(block.data()), block.size()});
   };
   emulator_->Restore(reader);
   noops_.set_position(reader.Read<std::uint64_t>());
@@ -167,8 +172,8 @@ void AtariEnvironment::DoRestoreState(ByteReader& reader) {
   }
   lives_ = reader.Read<int>();
   if (rules_.window == AtariRules::Window::kPlaces) return;
-  older_ = read_picture();
-  newer_ = read_picture();
+  older_ = read_picture(0);
+  newer_ = read_picture(1);
 }
 
 std::filesystem::path RomFolderOf(const EnvironmentOptions& options) {

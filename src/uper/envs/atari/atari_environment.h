@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,11 +62,12 @@ class AtariEnvironment final : public Environment {
   void DoRestoreState(ByteReader& reader) override;
 
  private:
-  using Screen = std::vector<std::uint8_t>;  // a raw screen, or empty: black
+  using Screen = std::span<const std::uint8_t>;  // a raw screen, or empty: black
 
   int DrawNoops();
   int PlayFrame(int action);
   void Keep(int frame, bool last);
+  Screen Copy(std::size_t place, Screen screen);
   void Observe(std::span<std::byte> observation);
 
   // Constant after construction.
@@ -76,7 +79,8 @@ class AtariEnvironment final : public Environment {
   RandomStream noops_, sticky_;
   int held_action_ = 0;   // code of the action that the console got last
   int lives_ = 0;         // after the last frame
-  Screen older_, newer_;  // what the next observation is made of
+  Screen older_, newer_;  // what the observation is made of: the emulator's memory, or copies
+  std::array<std::vector<std::uint8_t>, 2> copies_;
 };
 
 // Where the options say that the ROMs are.

@@ -13,9 +13,12 @@ struct Script {
   int game_over_at = 1000;
   std::vector<int> lives_lost_at;
   std::vector<int> rewards_at;
+  bool fades = false;
+  bool two_screens = false;  // drawn in turns
 };
 
-// A console whose screen is one colour that tells the frame: frame n shows pixel 2 n.
+// A console whose screen is one colour that tells the frame: frame n shows pixel 2 n, or 200 - 2 n
+// if it fades.
 class ScriptedEmulator final : public atari::Emulator {
  public:
   ScriptedEmulator(const Script& script, std::vector<int>* log) : script_(script), log_(log) {
@@ -48,7 +51,8 @@ class ScriptedEmulator final : public atari::Emulator {
   }
   int lives() const override { return lives_; }
   bool game_over() const override { return frame_ >= script_.game_over_at; }
-  std::span<const std::uint8_t> screen() const override { return screen_; }
+  std::span<const std::uint8_t> screen() const override { return screens_[Place()]; }
+  bool screen_stays() const override { return script_.two_screens; }
   void Save(ByteWriter& writer) const override {
     writer.Write(frame_);
     writer.Write(lives_);
@@ -60,7 +64,11 @@ class ScriptedEmulator final : public atari::Emulator {
   }
 
  private:
-  void Draw() { screen_.assign(std::size_t{210} * 160, static_cast<std::uint8_t>(2 * frame_)); }
+  int Place() const { return script_.two_screens ? frame_ % 2 : 0; }
+  void Draw() {
+    const int pixel = script_.fades ? 200 - 2 * frame_ : 2 * frame_;
+    screens_[Place()].assign(std::size_t{210} * 160, static_cast<std::uint8_t>(pixel));
+  }
 
   const Script script_;
   std::vector<int>* log_;
@@ -68,7 +76,7 @@ class ScriptedEmulator final : public atari::Emulator {
   const std::vector<int> actions_ = {0, 3, 4};
   int frame_ = 0;
   int lives_ = 3;
-  std::vector<std::uint8_t> screen_;
+  std::array<std::vector<std::uint8_t>, 2> screens_;
 };
 
 AtariRules Zoo() { return ProtocolRules({.noop_max_frames = 1}); }
@@ -130,6 +138,21 @@ TEST_F(AtariEnvironmentTest, RendersTheFramesOfTheObservationInColour) {
   EXPECT_EQ(rendered(), 5) << "the brighter of frames 4 and 5";
   EXPECT_EQ(Step(1), 0) << "over after one frame: the agent sees black";
   EXPECT_EQ(rendered(), 6) << "people see the screen";
+}
+
+TEST_F(AtariEnvironmentTest, TheThirdFrameCountsWhetherItsMemoryStaysOrNot) {
+  for (const bool two_screens : {false, true}) {
+    const Script script{.game_over_at = 12, .fades = true, .two_screens = two_screens};
+    Make(Zoo(), script);
+    EXPECT_EQ(Reset(), 99);
+    EXPECT_EQ(Step(1), 96) << "the brighter of frames 4 and 5";
+    EXPECT_EQ(Step(1), 92);
+    EXPECT_EQ(Step(1), 88) << "over after the third of its frames";
+    Make(Dopamine(), script);
+    EXPECT_EQ(Reset(), 100);
+    EXPECT_EQ(Step(1), 97);
+    EXPECT_EQ(Step(1), 93);
+  }
 }
 
 TEST_F(AtariEnvironmentTest, ZooShowsOneFrameThenTheMaximumOfTheLastTwo) {

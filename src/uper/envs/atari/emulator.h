@@ -45,6 +45,8 @@ class Emulator {
   virtual bool game_over() const = 0;
   // The picture of the last frame, valid until the next call that changes something.
   virtual std::span<const std::uint8_t> screen() const = 0;
+  // Whether it stays valid while the next frame is played.
+  virtual bool screen_stays() const { return false; }
 
   // Everything that decides future frames, bit for bit, also in another process.
   virtual void Save(ByteWriter& writer) const = 0;
@@ -66,6 +68,7 @@ struct EmulatorOptions {
   // Every game starts from the state after the first reset, and idle frames that were played once
   // are not played again.
   bool cached_reset = true;
+  bool ale_copies = false;  // ALE's own copy of each screen, which nobody reads, is made as well
 };
 
 // Whether this program was built with the emulator.
