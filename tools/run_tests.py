@@ -32,6 +32,8 @@ def stages(soak):
     yield "release", [*build("release"), ["ln", "-sfn", "release/uper", "build/uper"], ctest("release")]
     yield "asan-ubsan", [*build("asan-ubsan", "tests"), ctest("asan-ubsan")]
     yield "tsan", [*build("tsan", "base_test", "replay_test"), ctest("tsan", "-R", "Concurrent")]
+    if soak:  # most of the library is built for it
+        yield "tsan, rounds", [*build("tsan", "train_test"), ctest("tsan", "-R", "train.(Actors|TrainerResume)Test")]
     yield "python", [["python", "-m", "pytest", "-q", "-rs", "-n", JOBS, "--dist", "loadfile", "tests",
                       *([] if soak else ["-m", "not soak"])]]
 
