@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -219,3 +220,13 @@ def test_ctrl_c_ends_runs_side_by_side_also_before_they_have_begun(seconds):
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode in (130, -signal.SIGINT)  # the latter before the program listens
+
+
+def test_threads_that_cannot_be_started_are_named():
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))  # of stacks, 8 MB each, too
+    result = subprocess.run([ROOT / "build" / "uper", "bench", "learner", "--network", "minatar", "--agent", "dqn",
+                             "--threads", "600", "--device", "cpu", "--repeats", "1"],
+                            preexec_fn=limit, capture_output=True, text=True)
+    assert result.returncode == 4, result.stderr
+    assert "of 600 threads could be started" in result.stderr and "use fewer" in result.stderr

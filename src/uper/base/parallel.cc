@@ -8,11 +8,11 @@
 #include <fstream>
 #include <mutex>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "uper/base/check.h"
+#include "uper/base/start_threads.h"
 
 namespace uper {
 namespace {
@@ -47,20 +47,11 @@ struct FirstFailure {
 class Helpers {
  public:
   void Start(std::size_t count, const std::function<void()>& work) {
-    try {
-      for (std::size_t i = 0; i < count; ++i) {
-        threads_.emplace_back([this, &work] {
-          begin_.wait(kNotYet);
-          if (begin_ == kNow) work();
-        });
-      }
-    } catch (const std::system_error& error) {
-      Begin(kNever);
-      throw Error(ErrorKind::kResources, "only " + std::to_string(threads_.size() + 1) + " of " +
-                                             std::to_string(count + 1) +
-                                             " threads could be started (" + error.what() +
-                                             "): use fewer");
-    }
+    const auto wait = [this, &work](int) {
+      begin_.wait(kNotYet);
+      if (begin_ == kNow) work();
+    };
+    threads_ = StartThreads(static_cast<int>(count), wait, [this] { Begin(kNever); });
     Begin(kNow);
   }
 

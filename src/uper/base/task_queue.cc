@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "uper/base/check.h"
+#include "uper/base/start_threads.h"
 #include "uper/base/thread_pool.h"
 #include "uper/base/wait_awake.h"
 
@@ -11,15 +12,15 @@ namespace uper {
 TaskQueue::TaskQueue(const TaskQueueOptions& options, std::function<void(int)> run)
     : run_(std::move(run)), idle_spins_(options.idle_spins), ring_(options.capacity) {
   UPER_CHECK(options.workers >= 0 && options.capacity >= 1, "a queue without room");
-  threads_.reserve(options.workers);
-  for (int i = 0; i < options.workers; ++i) threads_.emplace_back([this] { Work(); });
+  threads_ = StartThreads(options.workers, [this](int) { Work(); }, [this] { Stop(); });
 }
 
-TaskQueue::~TaskQueue() {
+TaskQueue::~TaskQueue() { Stop(); }
+
+void TaskQueue::Stop() {
   stop_ = true;
   ++signal_;
   signal_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
 }
 
 void TaskQueue::Add(int task) {

@@ -23,7 +23,7 @@ struct TaskQueueOptions {
 // Thread safety: one thread adds tasks.
 class TaskQueue {
  public:
-  // run(task) must not throw.
+  // run(task) must not throw. Throws Error(kResources) if a worker cannot be started.
   TaskQueue(const TaskQueueOptions& options, std::function<void(int)> run);
   // Waits for tasks under way; those that nobody has begun are left out.
   ~TaskQueue();
@@ -38,6 +38,7 @@ class TaskQueue {
   bool RunOne();
 
  private:
+  void Stop();
   bool Take(int& task);
   void Work();
 
@@ -53,7 +54,7 @@ class TaskQueue {
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
 
-  std::vector<std::thread> threads_;
+  std::vector<std::jthread> threads_;  // last: they end before what they look at
 };
 
 }  // namespace uper

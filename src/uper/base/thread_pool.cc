@@ -8,6 +8,7 @@
 #endif
 
 #include "uper/base/check.h"
+#include "uper/base/start_threads.h"
 #include "uper/base/wait_awake.h"
 
 namespace uper {
@@ -59,19 +60,17 @@ ScopedFlushDenormals::~ScopedFlushDenormals() { SetFloatMode(saved_); }
 
 ThreadPool::ThreadPool(const ThreadPoolOptions& options)
     : shares_(std::max(options.threads, 1)), idle_spins_(options.idle_spins) {
-  const int threads = options.threads;
-  UPER_CHECK(threads >= 1, "at least one thread is needed");
-  workers_.reserve(threads - 1);
-  for (int thread = 1; thread < threads; ++thread) {
-    workers_.emplace_back([this, thread] { WorkerLoop(thread); });
-  }
+  UPER_CHECK(options.threads >= 1, "at least one thread is needed");
+  workers_ =
+      StartThreads(options.threads - 1, [this](int i) { WorkerLoop(i + 1); }, [this] { Stop(); });
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { Stop(); }
+
+void ThreadPool::Stop() {
   stop_ = true;
   ++signal_;
   signal_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
 }
 
 void ThreadPool::Run(int count, Call call, const void* function) {

@@ -45,7 +45,8 @@ struct ThreadPoolOptions {
 // Thread safety: one ParallelTasks() at a time, and none from inside a task.
 class ThreadPool {
  public:
-  // `threads` counts the caller: threads - 1 workers are started. REQUIRES: threads >= 1.
+  // `threads` counts the caller: threads - 1 workers are started. REQUIRES: threads >= 1. Throws
+  // Error(kResources) if one cannot be.
   explicit ThreadPool(int threads) : ThreadPool(ThreadPoolOptions{.threads = threads}) {}
   explicit ThreadPool(const ThreadPoolOptions& options);
   ~ThreadPool();
@@ -76,6 +77,7 @@ class ThreadPool {
   using Call = void (*)(const void* function, int index, int thread);
 
   void Run(int count, Call call, const void* function);
+  void Stop();
   void RunInline(int count, Call call, const void* function);
   void Publish(int count, Call call, const void* function);
   void AwaitCompletion(int count);
@@ -116,7 +118,7 @@ class ThreadPool {
   int failed_index_ = 0;        // guarded by failure_mutex_
   std::exception_ptr failure_;  // guarded by failure_mutex_
 
-  std::vector<std::thread> workers_;
+  std::vector<std::jthread> workers_;  // last: they end before what they look at
 };
 
 }  // namespace uper

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "uper/base/check.h"
+#include "uper/base/thread_pool.h"
 #include "uper/base/wait_awake.h"
 #include "uper/train/policy.h"
 
@@ -42,6 +43,17 @@ void Actors::UseMemory(std::span<std::byte> observations) {
 }
 
 void Actors::Begin(std::size_t i) {
+  Prepare(i);
+  queue_.Add(static_cast<int>(i));
+}
+
+void Actors::PlayNow(std::size_t i) {
+  Prepare(i);
+  const ScopedFlushDenormals flush;
+  Play(static_cast<int>(i));
+}
+
+void Actors::Prepare(std::size_t i) {
   Progress& progress = progress_[i];
   UPER_CHECK(progress.begun <= round_ + 1 &&
                  progress.played.load(std::memory_order_acquire) == progress.begun,
@@ -53,7 +65,6 @@ void Actors::Begin(std::size_t i) {
                             : memory_[side];
   progress.last[side].observation = all.subspan(i * bytes, bytes);
   ++progress.begun;
-  queue_.Add(static_cast<int>(i));
 }
 
 // By any thread.
@@ -87,8 +98,6 @@ int Actors::UnderWay() const {
       progress_.begin(), progress_.end(),
       [](const Progress& one) { return one.played.load(std::memory_order_acquire) != one.begun; }));
 }
-
-bool Actors::Help() { return UnderWay() > workers() && queue_.RunOne(); }
 
 const Played& Actors::PlayedBy(std::size_t i) {
   UPER_CHECK(HasPlayed(i), "an actor that has not played this round");

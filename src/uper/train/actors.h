@@ -71,6 +71,8 @@ class Actors {
   // Hands an actor's step of this round, or of the next if it has played this one, to the workers:
   // then it is ahead.
   void Begin(std::size_t i);
+  // The same, played by the caller at once: no worker need be woken up.
+  void PlayNow(std::size_t i);
   bool HasBegun(std::size_t i) const { return progress_[i].begun > round_; }
   bool HasPlayed(std::size_t i) const {
     return progress_[i].played.load(std::memory_order_acquire) > round_;
@@ -81,9 +83,10 @@ class Actors {
   std::size_t CountAhead() const { return Count(&Actors::IsAhead); }
   // REQUIRES: HasPlayed(i). Throws what the environment threw, once nothing is under way.
   const Played& PlayedBy(std::size_t i);
-  // The caller plays one that no worker has taken, if there are more than workers. Returns whether
-  // it did.
-  bool Help();
+  // The caller plays one that no worker has taken. Returns whether it did.
+  bool Help() { return queue_.RunOne(); }
+  // Have more begun than workers can play?
+  bool NeedsHelp() const { return UnderWay() > workers(); }
   // REQUIRES: all have played this one.
   void NextRound();
 
@@ -108,6 +111,7 @@ class Actors {
   };
 
   std::size_t Count(bool (Actors::*is)(std::size_t) const) const;
+  void Prepare(std::size_t i);
   void Play(int i);
   int UnderWay() const;
 

@@ -48,7 +48,8 @@ std::vector<std::vector<std::string>> Play(int workers, bool ahead) {
   for (int round = 0; round < kRounds; ++round) {
     if (ahead && !actors.AnyHasBegun()) actors.UseMemory(memory[round % 2]);
     for (std::size_t i = 0; i < actors.size(); ++i) {
-      if (!actors.HasBegun(i)) actors.Begin(i);
+      if (actors.HasBegun(i)) continue;
+      (round + i) % 3 == 0 ? actors.PlayNow(i) : actors.Begin(i);
     }
     if (ahead) {
       bool first = true;

@@ -21,8 +21,8 @@ void Trainer::PlayRound(const StopFlag& stop) {
     for (int looks = 0; stored_ < actors_.size(); ++looks) {
       const bool may_run_ahead = MayRunAhead(stop);
       // Who plays cannot choose for those who wait.
-      const bool may_help = !may_run_ahead || !actors_.AnyHasPlayed();
-      if ((may_run_ahead && RunAhead()) || StoreNext() || (may_help && actors_.Help())) {
+      const bool helps = !may_run_ahead || (!actors_.AnyHasPlayed() && actors_.NeedsHelp());
+      if ((may_run_ahead && RunAhead()) || StoreNext() || (helps && actors_.Help())) {
         looks = 0;
       } else {
         WaitAwake(looks);
@@ -39,8 +39,10 @@ void Trainer::BeginRound() {
   if (runs_ahead_ && !actors_.AnyHasBegun()) {
     actors_.UseMemory(learning_->FramesToCome(round_frame_id_, actors_.size()));
   }
+  const bool alone = actors_.size() == 1 && updates_due_.empty();  // nothing to do beside it
   for (std::size_t i = 0; i < actors_.size(); ++i) {
-    if (!actors_.HasBegun(i)) actors_.Begin(i);
+    if (actors_.HasBegun(i)) continue;
+    alone ? actors_.PlayNow(i) : actors_.Begin(i);
   }
 }
 
