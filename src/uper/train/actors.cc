@@ -30,16 +30,18 @@ Actors::Actors(const ActorsOptions& options, const EnvironmentMaker& make)
     actors_.push_back({.environment = make(index),
                        .exploration = RandomStream(options.seed, "exploration", index)});
   }
-  own_memory_.resize(2 * size() * spec().observation_bytes());
+  own_memory_.resize(size() * spec().observation_bytes());
+  memory_ = own_memory_;
   q_.resize(actors_.size() * spec().actions);
   greedy_.resize(actors_.size());
   saved_states_.resize(actors_.size());
 }
 
 void Actors::UseMemory(std::span<std::byte> observations) {
-  UPER_CHECK(CountAhead() == 0, "the next round has begun");
-  UPER_CHECK(observations.size() == own_memory_.size() / 2, "room for one observation an actor");
-  memory_[(round_ + (AnyHasBegun() ? 1 : 0)) % 2] = observations;
+  const std::size_t begun = Count(&Actors::HasBegun);
+  UPER_CHECK((begun == 0 || begun == size()) && CountAhead() == 0, "a round has half begun");
+  UPER_CHECK(observations.size() == memory_.size(), "room for one observation an actor");
+  memory_ = observations;
 }
 
 void Actors::Begin(std::size_t i) {
@@ -59,11 +61,10 @@ void Actors::Prepare(std::size_t i) {
                  progress.played.load(std::memory_order_acquire) == progress.begun,
              "an actor plays one step at a time, and at most one round ahead");
   const std::size_t bytes = spec().observation_bytes();
-  const int side = static_cast<int>(progress.begun % 2);
-  const std::span<std::byte> all =
-      memory_[side].empty() ? std::span(own_memory_).subspan(side * size() * bytes, size() * bytes)
-                            : memory_[side];
-  progress.last[side].observation = all.subspan(i * bytes, bytes);
+  Played& next = progress.last[progress.begun % 2];
+  next.observation = memory_.subspan(i * bytes, bytes);
+  UPER_CHECK(progress.begun == round_ || next.observation.data() != PlayedBy(i).observation.data(),
+             "who is ahead needs other memory");
   ++progress.begun;
 }
 
@@ -113,7 +114,6 @@ const Played& Actors::PlayedBy(std::size_t i) {
 
 void Actors::NextRound() {
   for (std::size_t i = 0; i < size(); ++i) UPER_CHECK(HasPlayed(i), "the round is not over");
-  memory_[round_ % 2] = {};
   ++round_;
 }
 

@@ -64,8 +64,9 @@ class Actors {
   const EnvironmentSpec& spec() const { return actors_[0].environment->spec(); }
   int workers() const { return queue_.workers(); }
 
-  // Where the observations of the next round that nobody has begun go, [actor, observation]: into
-  // memory of the caller's, which holds until the round after has ended. Without that, into own.
+  // Where observations go from now on, [actor, observation]: memory of the caller's, which holds
+  // until the round after has ended. Needed for every round that actors begin while others play the
+  // one before. REQUIRES: nobody has begun this round, or all have and nobody is ahead.
   void UseMemory(std::span<std::byte> observations);
 
   // Hands an actor's step of this round, or of the next if it has played this one, to the workers:
@@ -118,8 +119,8 @@ class Actors {
   std::vector<Actor> actors_;
   std::vector<Progress> progress_;
   std::int64_t round_ = 0;
-  std::vector<std::byte> own_memory_;                 // [round % 2, actor, observation]
-  std::span<std::byte> memory_[2];                    // [round % 2]: the caller's, or empty
+  std::vector<std::byte> own_memory_;                 // [actor, observation]
+  std::span<std::byte> memory_;                       // that, or the caller's
   std::vector<float> q_;                              // [actor, action]
   std::vector<std::uint8_t> greedy_;                  // [actor]
   std::vector<std::vector<std::byte>> saved_states_;  // kept for Save: tensors are views

@@ -86,10 +86,17 @@ TEST(ActorsTest, NobodyIsTwoRoundsAhead) {
   while (actors.Help()) {
   }
   EXPECT_THROW(actors.NextRound(), Error) << "the other has not played";
+  EXPECT_THROW(actors.Begin(0), Error) << "its observation would be lost";
+  actors.Begin(1);
+  std::vector<std::byte> memory(2 * actors.spec().observation_bytes());
+  actors.UseMemory(memory);
+  while (actors.Help()) {
+  }
   actors.Begin(0);
   while (actors.Help()) {
   }
   EXPECT_THROW(actors.Begin(0), Error);
+  EXPECT_THROW(actors.UseMemory(memory), Error) << "one is ahead";
 }
 
 class Failing final : public Environment {

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "uper/base/check.h"
@@ -29,6 +30,9 @@ class HostGpuMemory final : public GpuReplay {
   }
 
   const GpuReplaySpec& spec() const override { return spec_; }
+
+  // Called while values are computed, if there is one.
+  std::function<void()> on_acting;
 
   void Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) override {
     RunAll();
@@ -106,6 +110,7 @@ class HostGpuMemory final : public GpuReplay {
     }
     q_.resize(std::size_t{1} * count * learner_.spec().network.actions);
     learner_.ActionValues(observations, count, q_);
+    if (on_acting) on_acting();
   }
   void FinishActing(int, std::span<float> q) override {
     std::copy(q_.begin(), q_.end(), q.begin());

@@ -55,6 +55,7 @@ class TrainerResumeTest : public FolderTest {
     bool gpu = false;  // the model of one
     // Called after every step of a training environment, with its index, if there is one.
     std::function<void(std::uint64_t)> on_step = {};
+    std::function<void()> on_acting = {};  // HostGpuMemory
   };
 
   // Trains until the end, or until so many steps were played; then everything is saved. True when
@@ -79,7 +80,11 @@ class TrainerResumeTest : public FolderTest {
     parts.learner = std::make_unique<CpuLearner>(LearnerSpecFrom(config, spec), pool);
     InitializeLearner(config, *parts.learner);
     const auto memory = GpuReplaySpecFrom(config, spec);
-    if (ways.gpu) parts.gpu_memory = std::make_unique<HostGpuMemory>(*memory, *parts.learner);
+    if (ways.gpu) {
+      auto gpu_memory = std::make_unique<HostGpuMemory>(*memory, *parts.learner);
+      gpu_memory->on_acting = ways.on_acting;
+      parts.gpu_memory = std::move(gpu_memory);
+    }
     parts.experience = MakeExperience(config, spec, ways.gpu && memory->draws);
     parts.environment_threads = ways.threads;
     Trainer trainer(
@@ -188,6 +193,35 @@ TEST_F(TrainerResumeTest, OthersGoAheadOfOneThatStillPlays) {
   ASSERT_TRUE(
       Train("ahead", config, {.threads = 4, .overlap = true, .gpu = true, .on_step = on_step}));
   EXPECT_TRUE(was_overtaken);
+  EXPECT_EQ(Result("ahead"), Result("in_step"));
+}
+
+// One environment ends its step while actions are chosen for the others: what it makes due
+// must not come before its own decision.
+TEST_F(TrainerResumeTest, UpdatesWaitForTheLastDecision) {
+  RunConfig config = StackConfig(3);
+  config.evaluate_every_frames = 0;
+  config.log_every_frames = config.checkpoint_every_frames = config.frames;
+  config.exploration = {.epsilon_from = 0, .epsilon_to = 0, .start_frames = 0, .end_frames = 1};
+  config.optimizer.learning_rate = 1;  // so that one update changes what is best
+  ASSERT_TRUE(Train("in_step", config, {}));
+  std::atomic<int> decisions = 0;
+  const auto on_step = [&](std::uint64_t index) {
+    if (index != 0) return;
+    const int before = decisions;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    while (decisions == before && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+  };
+  const auto on_acting = [&] {
+    ++decisions;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  ASSERT_TRUE(Train(
+      "ahead", config,
+      {.threads = 3, .overlap = true, .gpu = true, .on_step = on_step, .on_acting = on_acting}));
+  EXPECT_GT(decisions, 60);
   EXPECT_EQ(Result("ahead"), Result("in_step"));
 }
 
