@@ -184,6 +184,23 @@ struct SampleTerm {
   }
 };
 
+// Those of the 32 samples from `first` on that add to the gradient of an (action, member).
+__device__ unsigned LearnersOf(const HeadGradient& gradient, const HeadGroup& group, int first,
+                               int lane) {
+  const int mine = first + lane;
+  return __ballot_sync(kAllLanes, mine < gradient.batch &&
+                                      __ldg(gradient.actions + mine) == group.action &&
+                                      Learns(gradient.masks, mine, group.member));
+}
+
+// Whether the gradient is anything but zeros.
+__device__ bool HasGradient(const HeadGradient& gradient, const HeadGroup& group, int lane) {
+  for (int first = 0; first < gradient.batch; first += kWarpSize) {
+    if (LearnersOf(gradient, group, first, lane) != 0) return true;
+  }
+  return false;
+}
+
 // g [unit][output of the lane]: the piece's gradient, samples in ascending order. Two are on their
 // way at a time.
 template <int kLane, bool kWhole>
@@ -192,15 +209,12 @@ __device__ void AddGradient(const HeadStep& step, const HeadGroup& group, const 
   const HeadGradient& gradient = step.gradient;
   const std::bool_constant<kWhole> whole;
   for (int first = 0; first < gradient.batch; first += kWarpSize) {
-    const int mine = first + lane;
-    const bool learns = mine < gradient.batch && __ldg(gradient.actions + mine) == group.action &&
-                        Learns(gradient.masks, mine, group.member);
     const auto take = [&](unsigned& left) {
       const int b = first + __ffs(static_cast<int>(left)) - 1;
       left &= left - 1;
       return b;
     };
-    unsigned left = __ballot_sync(kAllLanes, learns);
+    unsigned left = LearnersOf(gradient, group, first, lane);
     while (left != 0) {
       const SampleTerm<kLane> one(step, group, piece, take(left), lane, whole);
       if (left == 0) {
@@ -307,6 +321,8 @@ __global__ void __launch_bounds__(kThreads)
   int fetches = 0;
   for (int item = first_item; item < items; item += step_to_next) {
     const HeadGroup group(s, item);
+    // Nothing was clipped of zeros: the step ahead was right.
+    if (step.kind == StepKind::kAgain && !HasGradient(step.gradient, group, lane)) continue;
     float sums[kUnits] = {};
     for (int first = 0; first < s.outputs; first += kTile) {
       const HeadPiece piece(s, group, first, kTile);

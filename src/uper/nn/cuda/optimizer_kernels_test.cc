@@ -264,5 +264,67 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
   }
 }
 
+// A step ahead and, when its gradient turns out to be clipped, the step again are one plain step:
+// also of weights that no sample teaches, which the second leaves alone.
+TEST_F(OptimizerKernelsTest, AStepThatIsMadeAgainIsAPlainStep) {
+  for (const AnyOptimizer& optimizer : Optimizers()) {
+    for (const auto& [s, batch, members] : HeadCases()) {
+      SCOPED_TRACE(testing::Message() << s.hidden << " x " << s.outputs << ", batch " << batch);
+      const std::size_t size = std::size_t{1} * s.actions * s.members * s.hidden * s.outputs;
+      const DeviceBuffer<int> actions = OnGpu(RandomInts(batch, s.actions, "actions"));
+      std::vector<std::uint64_t> bits;
+      for (const int mask : RandomInts(batch, 1024, "masks")) bits.push_back(mask & members);
+      const DeviceBuffer<std::uint64_t> masks = OnGpu(bits);
+      const DeviceBuffer<float> hidden =
+          OnGpu(RandomFloats(std::size_t{1} * batch * s.hidden_total(), "hidden"));
+      const DeviceBuffer<float> d_out =
+          OnGpu(RandomFloats(std::size_t{1} * batch * s.members * s.outputs, "d"));
+      const HeadGradient gradient{.batch = batch,
+                                  .actions = actions.data(),
+                                  .masks = masks.data(),
+                                  .hidden = hidden.data(),
+                                  .d_out = d_out.data()};
+      std::vector<float> squares = RandomFloats(size, "v");
+      for (float& x : squares) x = 1 + x * x;  // above those of m
+      DeviceBuffer<float> p = OnGpu(RandomFloats(size, "p")), m = OnGpu(RandomFloats(size, "m")),
+                          v = OnGpu(squares);
+      const OptimizerRules rules = RulesOf(optimizer, 0.5);
+      struct Result {
+        std::vector<float> p, m, v, member_weights, mean_weights;
+      };
+      const auto step = [&](bool ahead) {
+        DeviceBuffer<float> new_p = Poisoned(size), new_m = Poisoned(size), new_v = Poisoned(size);
+        DeviceBuffer<float> member_weights =
+            Poisoned(std::size_t{1} * s.members * s.hidden * s.actions);
+        DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
+        DeviceBuffer<unsigned> members_done(s.actions * HeadStepGroups(s));
+        DeviceBuffer<StepState> state(1);
+        const HeadTablePointers tables{.member_weights = member_weights.data(),
+                                       .mean_weights = mean_weights.data(),
+                                       .members_done = members_done.data()};
+        const auto launch = [&](StepKind kind) {
+          LaunchHeadOptimizer(
+              rules, kind, s, gradient,
+              {{p.data(), m.data(), v.data()}, {new_p.data(), new_m.data(), new_v.data()}},
+              state.data(), tables, nullptr);
+        };
+        LaunchBeginStep(rules, state.data(), nullptr);
+        if (ahead) launch(StepKind::kAhead);
+        state = DeviceBuffer<StepState>(1);
+        EXPECT_LT(Finish({.rules = rules}, 4, {}, state).gradient_scale, 1);
+        launch(ahead ? StepKind::kAgain : StepKind::kPlain);
+        return Result{FromGpu(new_p), FromGpu(new_m), FromGpu(new_v), FromGpu(member_weights),
+                      FromGpu(mean_weights)};
+      };
+      const Result again = step(true), plain = step(false);
+      EXPECT_TRUE(SameBits(again.p, plain.p));
+      EXPECT_TRUE(SameBits(again.m, plain.m));
+      EXPECT_TRUE(SameBits(again.v, plain.v));
+      EXPECT_TRUE(SameBits(again.member_weights, plain.member_weights));
+      EXPECT_TRUE(SameBits(again.mean_weights, plain.mean_weights));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace uper
