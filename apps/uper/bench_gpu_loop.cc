@@ -82,17 +82,27 @@ std::uint64_t GpuLoop::DrawMask() {
   return mask;
 }
 
+void GpuLoop::Play(int count) {
+  std::span<std::byte> frames = replay_->FramesToCome(next_frame_, count);
+  for (; !frames.empty(); frames = frames.subspan(pixels_.size())) {
+    std::copy(pixels_.begin(), pixels_.end(), frames.begin());
+  }
+}
+
+// In the order of GpuExperienceLearner: what was stored before, the decision, what comes next.
 void GpuLoop::Act(int count) {
-  next_frame_ += count;
   Follow();
+  const std::uint64_t end = next_frame_ + count;
   slots_.clear();
   for (int environment = 0; environment < count; ++environment) {
     for (int back = depth() - 1; back >= 0; --back) {
-      slots_.push_back(SlotOf(next_frame_ - (std::uint64_t{1} * back * count + environment + 1)));
+      slots_.push_back(SlotOf(end - (std::uint64_t{1} * back * count + environment + 1)));
     }
   }
   q_.resize(std::size_t{1} * count * learner_.network.actions);
   replay_->BeginActing(slots_, count);
+  next_frame_ = end;
+  if (count == 1) replay_->PrepareActing();
   replay_->FinishActing(count, q_);
 }
 

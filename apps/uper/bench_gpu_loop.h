@@ -23,7 +23,9 @@ class GpuLoop {
 
   // Observations are stacks of frames, and the memory can be the GPU's.
   static bool Suits(const RunConfig& config, const EnvironmentSpec& observations);
-  // One decision for each of `count` environments.
+  // The environments write new frames where the GPU will read them.
+  void Play(int count);
+  // One decision for each of `count` environments, which have played.
   void Act(int count);
   // Queues updates from random transitions; waits only for what was queued long before.
   void Update(int count);

@@ -53,14 +53,36 @@ Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
   return Summary(std::move(values));
 }
 
+// From when the frames are there until the values are. As in training there is time between two
+// decisions, in which the games play.
+Timing MeasureResidentAct(const MeasureOptions& options, GpuLoop& loop, int count,
+                          const StopFlag& stop) {
+  constexpr int kActs = 1000;  // a repeat
+  constexpr double kPlaySeconds = 200e-6;
+  std::vector<double> values;
+  for (int repeat = 0; repeat < options.repeats; ++repeat) {
+    double seconds = 0;
+    for (int i = 0; i < kActs; ++i) {
+      if (stop) throw Error(ErrorKind::kInterrupted, "interrupted");
+      const auto play = std::chrono::steady_clock::now();
+      loop.Play(count);
+      while (SecondsSince(play) < kPlaySeconds) {
+      }
+      const auto start = std::chrono::steady_clock::now();
+      loop.Act(count);
+      seconds += SecondsSince(start);
+    }
+    values.push_back(seconds / kActs);
+  }
+  return Summary(std::move(values));
+}
+
 ResidentTimes MeasureResident(const MeasureOptions& options, GpuLoop& loop, const StopFlag& stop) {
   const auto update = [&](int count) {
     return Scaled(MeasureSeconds(options, stop, [&](std::uint64_t) { loop.Update(count); }),
                   1.0 / count);
   };
-  const auto act = [&](int count) {
-    return MeasureSeconds(options, stop, [&](std::uint64_t) { loop.Act(count); });
-  };
+  const auto act = [&](int count) { return MeasureResidentAct(options, loop, count, stop); };
   return {.update = update(1),
           .update_in_row = update(kUpdatesInARow),
           .act = act(1),
