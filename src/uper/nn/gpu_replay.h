@@ -119,6 +119,10 @@ class GpuReplay {
   // In two steps, so that updates can be queued behind the first without being waited for.
   virtual void BeginActing(std::span<const std::uint32_t> slots, int count) = 0;
   virtual void FinishActing(int count, std::span<float> q) = 0;
+  // Between the two of one decision, behind all that is queued: the next one is to be of one stack,
+  // too, and nothing is to be asked of the GPU before. May let it get ready. No result depends on
+  // it.
+  virtual void PrepareActing() = 0;
 
   // Raw priorities of all live transitions, oldest first, and the largest one ever given; they
   // wait for all updates.

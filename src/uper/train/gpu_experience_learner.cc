@@ -44,7 +44,7 @@ class GpuExperienceLearner final : public ExperienceLearner {
       return parts_.learner.ActionValues(parts_.experience.current(), parts_.config.environments,
                                          q);
     }
-    Follow();
+    if (!IsFollowed()) Follow();
     const std::size_t depth = memory_.spec().stack_depth;
     const std::size_t count = CountOf(sights.size());
     for (std::size_t i = 0; i < count; ++i) {
@@ -53,7 +53,9 @@ class GpuExperienceLearner final : public ExperienceLearner {
                               std::span(slots_).subspan(i * depth, depth));
     }
     memory_.BeginActing(std::span(slots_).first(count * depth), static_cast<int>(count));
+    queued_meanwhile_ = false;
     meanwhile();
+    if (parts_.config.environments == 1 && parts_.config.overlap_updates) PrepareActing();
     const std::size_t actions = q.size() / parts_.config.environments;
     const auto values = std::span(values_).first(count * actions);
     memory_.FinishActing(static_cast<int>(count), values);
@@ -114,6 +116,15 @@ class GpuExperienceLearner final : public ExperienceLearner {
 
   void Follow() {
     memory_.Follow(SourceOf(parts_.experience.Transitions()), SourceOf(parts_.experience.Frames()));
+    followed_frames_ = parts_.experience.Frames().next_id;
+  }
+  bool IsFollowed() const { return followed_frames_ == parts_.experience.Frames().next_id; }
+
+  // What else the next decision of one environment would have to wait for.
+  void PrepareActing() {
+    if (!IsFollowed()) Follow();
+    memory_.PrepareActing();
+    if (!queued_meanwhile_) TakeReports();
   }
 
   void LearnAtOnce(int count, double importance_exponent) {
@@ -122,6 +133,12 @@ class GpuExperienceLearner final : public ExperienceLearner {
     for (int i = 0; i < count; ++i) updates[i] = Draw(i, importance_exponent);
     memory_.QueueUpdates(std::span(updates).first(count));
     pending_ += count;
+    queued_meanwhile_ = true;
+    if (pending_ > GpuReplay::kMaxQueued / 4) TakeReports();
+  }
+
+  // Those that are there.
+  void TakeReports() {
     while (const auto report = memory_.NextReport(/*wait=*/false)) Take(*report);
   }
 
@@ -175,6 +192,8 @@ class GpuExperienceLearner final : public ExperienceLearner {
   const LearningParts parts_;
   GpuReplay& memory_;
   std::size_t pending_ = 0;            // queued and not taken
+  bool queued_meanwhile_ = false;      // updates, beside the decisions under way
+  std::uint64_t followed_frames_ = 0;  // up to here
   std::vector<double> probabilities_;  // [batch]
   // [GpuReplay::kMostUpdates, batch]: of the draws of updates.
   std::vector<double> uniforms_;

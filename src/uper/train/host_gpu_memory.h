@@ -116,6 +116,8 @@ class HostGpuMemory final : public GpuReplay {
     std::copy(q_.begin(), q_.end(), q.begin());
   }
 
+  void PrepareActing() override {}
+
   void GetPriorities(std::span<float> priorities, double& largest) override {
     const SelectorState state = selector_->GetState();
     std::copy(state.priorities.begin(), state.priorities.end(), priorities.begin());

@@ -95,6 +95,8 @@ class Trainer {
   // A round, in trainer_rounds.cc.
   void PlayRound(const StopFlag& stop);
   void BeginRound();
+  void UseMemoryFrom(std::uint64_t frame);
+  void UseNextMemory();
   bool StoreNext();
   void StoreStep(std::size_t index, const Played& played);
   bool MayRunAhead(const StopFlag& stop) const;
@@ -144,6 +146,7 @@ class Trainer {
   std::uint64_t round_frame_id_ = 0;  // of the first one that it stores, where frames are stacked
   std::size_t stored_ = 0;            // actors whose steps are stored
   bool runs_ahead_ = false;           // actors may begin the next one before it has ended
+  bool has_next_memory_ = false;      // for what they see in it
   std::vector<std::size_t> who_;      // whose actions are to be chosen
   std::vector<Sight> sights_;         // what they see
   std::optional<double> final_eval_return_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "uper/base/wait_awake.h"
 #include "uper/train/trainer.h"
@@ -36,14 +37,23 @@ void Trainer::BeginRound() {
   round_frames_ = frames_;
   round_frame_id_ = parts_.experience->Frames().next_id;
   stored_ = 0;
-  if (runs_ahead_ && !actors_.AnyHasBegun()) {
-    actors_.UseMemory(learning_->FramesToCome(round_frame_id_, actors_.size()));
-  }
+  if (!has_next_memory_) UseMemoryFrom(round_frame_id_);
+  has_next_memory_ = false;
   const bool alone = actors_.size() == 1 && updates_due_.empty();  // nothing to do beside it
   for (std::size_t i = 0; i < actors_.size(); ++i) {
     if (actors_.HasBegun(i)) continue;
     alone ? actors_.PlayNow(i) : actors_.Begin(i);
   }
+}
+
+// Memory for the frames from that one on, of a round that nobody has begun.
+void Trainer::UseMemoryFrom(std::uint64_t frame) {
+  if (runs_ahead_) actors_.UseMemory(learning_->FramesToCome(frame, actors_.size()));
+}
+
+// For the round after this one.
+void Trainer::UseNextMemory() {
+  if (!std::exchange(has_next_memory_, true)) UseMemoryFrom(round_frame_id_ + actors_.size());
 }
 
 // The next step that is to be stored, if it was played.
@@ -104,9 +114,6 @@ bool Trainer::RunAhead() {
   // What is queued comes first: until it is done there will be more of them.
   if (who_.empty() || learning_->IsBusy()) return false;
   ChooseActions();
-  if (actors_.CountAhead() == 0) {
-    actors_.UseMemory(learning_->FramesToCome(round_frame_id_ + actors_.size(), actors_.size()));
-  }
   for (const std::size_t i : who_) actors_.Begin(i);
   return true;
 }
@@ -120,8 +127,8 @@ void Trainer::EndRound() {
   actors_.NextRound();
 }
 
-// For who_. While a GPU computes the values what was played is stored, and what that makes due is
-// queued behind the last decisions of the round.
+// For who_. While a GPU computes the values what was played is stored, what that makes due is
+// queued behind the last decisions of the round, and there is memory for the next round.
 void Trainer::ChooseActions() {
   const Stopwatch watch(times_.acting);
   const bool last = who_.size() + actors_.CountAhead() == actors_.size();
@@ -129,6 +136,7 @@ void Trainer::ChooseActions() {
     while (stored_ < actors_.size() && StoreNext()) {
     }
     if (last && stored_ == actors_.size() && MayOverlap()) RunUpdates();
+    UseNextMemory();
   };
   const auto values = [&](std::span<float> q) {
     sights_.clear();
@@ -138,6 +146,7 @@ void Trainer::ChooseActions() {
     learning_->ActionValues(sights_, q, meanwhile);
   };
   actors_.ChooseActions(who_, [this](std::size_t i) { return EpsilonOf(i); }, values);
+  UseNextMemory();
 }
 
 Sight Trainer::SightOf(std::size_t actor) {

@@ -8,6 +8,7 @@
 #include "uper/core/uncertainty.h"
 #include "uper/nn/cuda/follow.h"
 #include "uper/nn/cuda/optimizer_kernels.h"
+#include "uper/nn/cuda/plane_table.h"
 
 namespace uper {
 
@@ -30,19 +31,21 @@ struct SampleFindings {
 
 // Makes batches on the GPU and uses what updates find, as parts of the updates' graph: a batch
 // before an update, what it found beside its backward pass, and what it did when it has ended. The
-// batch of the next update may come before that end. Has observations to act on, as the first part
-// of acting's graph.
+// batch of the next update may come before that end. Puts observations together to act on, as the
+// first part of acting's graph.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
 
-  virtual void EnqueueBatch(const BatchPointers& to, cudaStream_t stream) = 0;
+  // `urgent`: nothing else runs beside it.
+  virtual void EnqueueBatch(const BatchPointers& to, bool urgent, cudaStream_t stream) = 0;
+  // What is new since the last time, from where it is said to be when the graph runs.
+  virtual void EnqueueGrowth(cudaStream_t stream) = 0;
   virtual void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) = 0;
   virtual void EnqueueEnd(const StepState* step, cudaStream_t stream, Follow follow) = 0;
-  virtual void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) = 0;
-  // Where the planes of those observations are when the graph runs, [count, plane], nullptr for
-  // zeros; or nullptr if observations are not stacks of planes.
-  virtual const std::byte* const* ActingPlanes() const = 0;
+  // Whole observations from their planes, which are there.
+  virtual void EnqueueObservations(const PlaneEntry* planes, int count, std::byte* to,
+                                   cudaStream_t stream) = 0;
 };
 
 }  // namespace uper

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "uper/base/check.h"
 #include "uper/nn/cuda/cuda_learner.h"
@@ -9,6 +10,11 @@
 // How the learner values actions.
 
 namespace uper {
+namespace {
+
+constexpr int kUnprepared = 100;  // decisions, after one that it did not pay for
+
+}  // namespace
 
 void CudaLearner::ActionValues(std::span<const std::byte> observations, int count,
                                std::span<float> q) {
@@ -17,6 +23,7 @@ void CudaLearner::ActionValues(std::span<const std::byte> observations, int coun
   UPER_CHECK(observations.size() == count * observation_bytes() &&
                  q.size() == std::size_t{1} * count * spec_.network.actions,
              "observations and values must fit the count");
+  CancelPrepared();
   Graph& graph = acting_graphs_[current_][count];
   if (!graph) {
     const std::byte* from =
@@ -25,8 +32,8 @@ void CudaLearner::ActionValues(std::span<const std::byte> observations, int coun
   }
   StageObservations(observations, count);
   graph.Launch(main_);
-  AwaitActionValues(count);
-  std::copy_n(q_.data(), q.size(), q.begin());
+  for (int b = 0; b < count; ++b) ++asked_counts_[b];
+  TakeActionValues(count, q);
 }
 
 // Few observations are read by the kernels where they are, without the latency of a copy; of many,
@@ -43,41 +50,103 @@ void CudaLearner::StageObservations(std::span<const std::byte> observations, int
   }
 }
 
-// Looks on until the last kernel shows its results: sooner than the end of the graph is known.
-void CudaLearner::AwaitActionValues(int count) {
-  if (spec_.loss.head == HeadKind::kCategorical) return main_.Synchronize();
+// Looks on until the last kernel shows its results, but for those of a decision that is only
+// prepared: sooner than the end of the graph is known.
+void CudaLearner::TakeActionValues(int count, std::span<float> q) {
+  if (spec_.loss.head == HeadKind::kCategorical) {
+    main_.Synchronize();
+    std::copy_n(q_.data(), q.size(), q.begin());
+    return;
+  }
   constexpr int kLooks = 1 << 14;  // between questions whether it has ended, or gone wrong
-  for (int b = 0; b < count; ++b) {
-    const int before = seen_counts_[b];
-    const std::atomic_ref<int> shown(shown_counts_[b]);
-    for (int looks = 1; (seen_counts_[b] = shown.load(std::memory_order_acquire)) == before;
-         ++looks) {
+  const std::size_t actions = spec_.network.actions;
+  for (std::size_t i = 0; i < count * actions; ++i) {
+    const int due = asked_counts_[i / actions] - (prepared_ && i < actions ? 1 : 0);
+    const std::atomic_ref<std::uint64_t> place(shown_values_[i]);
+    std::uint64_t shown = 0;
+    const auto is_there = [&] {
+      return ShownCount(shown = place.load(std::memory_order_relaxed)) == due;
+    };
+    for (int looks = 1; !is_there(); ++looks) {
       if (looks % kLooks == 0 && main_.IsDone()) {  // then it is shown, now at the latest
-        seen_counts_[b] = shown.load(std::memory_order_acquire);
-        UPER_CHECK(seen_counts_[b] != before, "the GPU ended without showing its results");
+        UPER_CHECK(is_there(), "the GPU ended without showing its results");
         break;
       }
     }
+    if (i < q.size()) q[i] = ShownValue(shown);
   }
 }
 
-void CudaLearner::BeginActing(BatchSource& source, int count) {
+void CudaLearner::BeginActing(BatchSource& source, Planes planes, int count) {
+  if (prepared_ && count == 1 && GivePrepared(planes)) return;
+  PutPlanes(planes, count);
   Launch(source, {.decisions = count});
 }
 
-void CudaLearner::EnqueueDecisions(BatchSource& source, int count) {
-  if (acting_torso_.reads_planes() && source.ActingPlanes() != nullptr) {
-    return EnqueueActing(current(), count, {.planes = source.ActingPlanes()});
+// For decisions that are not under way yet.
+void CudaLearner::PutPlanes(Planes planes, int count) {
+  UPER_CHECK(count <= spec_.batch, "the batch does not fit");
+  CancelPrepared();
+  const std::size_t each = planes.size() / count;
+  for (int b = 0; b < count; ++b) {
+    planes_.Put(b, asked_counts_[b] + 1, planes.subspan(b * each, each));
   }
-  source.EnqueueObservations(count, acting_bytes_.data(), main_);
+}
+
+void CudaLearner::EnqueueDecisions(BatchSource& source, int count) {
+  const bool shows_counts = spec_.loss.head != HeadKind::kCategorical;
+  const PlanesToRead planes = planes_.ForKernels(shows_counts ? acting_counts_.data() : nullptr);
+  if (acting_torso_.reads_planes()) {
+    return EnqueueActing(current(), count, {.planes = planes});
+  }
+  source.EnqueueObservations(planes.entries, count, acting_bytes_.data(), main_);
   EnqueueActing(current(), count, {.pixels = acting_bytes_.data()});
 }
 
 void CudaLearner::FinishActing(int count, std::span<float> q) {
   UPER_CHECK(q.size() == std::size_t{1} * count * spec_.network.actions,
              "values must fit the count");
-  AwaitActionValues(count);
-  std::copy_n(q_.data(), q.size(), q.begin());
+  TakeActionValues(count, q);
+  unprepared_ = std::max(0, unprepared_ - 1);
+  // Whoever waits so long shares the GPU with other programs, whose time waiting kernels take.
+  constexpr std::chrono::milliseconds kLong{1};
+  if (std::exchange(given_, false) && std::chrono::steady_clock::now() - given_at_ > kLong) {
+    unprepared_ = kUnprepared;
+  }
+}
+
+bool CudaLearner::MayPrepareActing() const {
+  return !prepared_ && unprepared_ == 0 && learners_ == 1 && acting_torso_.reads_planes() &&
+         spec_.loss.head != HeadKind::kCategorical;
+}
+
+void CudaLearner::PrepareActing(BatchSource& source, bool grows) {
+  Launch(source, {.grows = grows, .decisions = 1});
+  prepared_ = true;
+}
+
+// Lets the prepared decision go on. False if it may have waited no longer: then it is over.
+bool CudaLearner::GivePrepared(Planes planes) {
+  planes_.Put(0, asked_counts_[0], planes);
+  prepared_ = false;
+  if (planes_.MayBeLate()) {
+    TakeActionValues(1, {});
+    planes_.ForgetLate();
+    unprepared_ = kUnprepared;
+    return false;
+  }
+  given_ = true;
+  given_at_ = std::chrono::steady_clock::now();
+  return true;
+}
+
+void CudaLearner::CancelPrepared() {
+  if (!prepared_) return;
+  prepared_ = false;
+  const std::vector<const std::byte*> zeros(spec_.network.input.channels);
+  planes_.Put(0, asked_counts_[0], zeros);
+  TakeActionValues(1, {});
+  planes_.ForgetLate();
 }
 
 // `pass`: where the observations are.
@@ -105,9 +174,8 @@ void CudaLearner::EnqueueActionValues(ParameterSet& set, int count) {
                  .weights = set.tables.mean_weights.data(),
                  .bias = set.tables.member_bias.data(),
                  .bias_members = head_.members,
-                 .values = q_.data(),
                  .counts = acting_counts_.data(),
-                 .shown_counts = shown_counts_.data()},
+                 .shown = shown_values_.data()},
                 main_, Follow::kOverlap);
     return;
   }

@@ -104,7 +104,8 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
       uncertainty_(spec.batch),
       host_td_errors_(spec.batch),
       host_uncertainty_(spec.batch),
-      acting_activations_(acting_torso_.MakeActivations()) {
+      acting_activations_(acting_torso_.MakeActivations()),
+      planes_(std::size_t{1} * spec.batch * spec.network.input.channels) {
   const std::size_t batch = spec.batch;
   const std::size_t members = spec.network.members;
   const std::size_t actions = spec.network.actions;
@@ -134,18 +135,22 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   acting_bytes_ = DeviceBuffer<std::byte>(host_observations_.size());
   acting_observations_ = DeviceBuffer<float>(batch * spec.network.observation_size());
   q_ = PinnedBuffer<float>(batch * actions);
+  shown_values_ = PinnedBuffer<std::uint64_t>(batch * actions);
   acting_counts_ = DeviceBuffer<int>(batch);
-  shown_counts_ = PinnedBuffer<int>(batch);
-  seen_counts_.resize(batch);
+  asked_counts_.resize(batch);
   SynchronizeGpu("preparing the GPU");  // the zeros are there for all streams
   for (int i = 0; i < 2; ++i) {
     update_graphs_[i] = Graph(main_, [&] { EnqueueUpdate(sets_[i], sets_[1 - i], {}); });
     acting_graphs_[i].resize(batch + 1);
   }
+  ++learners_;
 }
 
 // Nothing may still read the buffers that are freed next. An error would come too late to matter.
-CudaLearner::~CudaLearner() { cudaStreamSynchronize(main_); }
+CudaLearner::~CudaLearner() {
+  --learners_;
+  AwaitEnd();
+}
 
 void CudaLearner::CheckBatch(const LearnerBatch& batch) const {
   const std::size_t size = spec_.batch;
@@ -181,6 +186,7 @@ LearnerOutput CudaLearner::Update(const LearnerBatch& batch) {
 void CudaLearner::BeginUpdate(const LearnerBatch& batch) {
   UPER_CHECK(!begun_, "an update is under way already");
   CheckBatch(batch);
+  CancelPrepared();
   Stage(batch);
   update_graphs_[current_].Launch(main_);
   begun_ = true;
@@ -220,12 +226,13 @@ std::unique_ptr<GpuReplay> CudaLearner::MakeReplay(const GpuReplaySpec& spec) {
   return std::make_unique<CudaReplay>(spec, *this);
 }
 
-void CudaLearner::QueueUpdates(BatchSource& source, int count) {
-  Launch(source, {.updates = count});
+void CudaLearner::QueueUpdates(BatchSource& source, int count, bool grows) {
+  Launch(source, {.grows = grows, .updates = count});
 }
 
-void CudaLearner::ActAndQueueUpdates(BatchSource& source, int decisions, int updates,
+void CudaLearner::ActAndQueueUpdates(BatchSource& source, Planes planes, int decisions, int updates,
                                      cudaEvent_t batch_ready) {
+  PutPlanes(planes, decisions);
   Launch(source, {.decisions = decisions, .updates = updates}, batch_ready);
 }
 
@@ -233,11 +240,15 @@ void CudaLearner::Launch(BatchSource& source, const SourceWork& work, cudaEvent_
   UPER_CHECK(!begun_, "an update is under way");
   UPER_CHECK(work.decisions <= spec_.batch, "the batch does not fit");
   UPER_CHECK(work.updates <= kMostUpdates, "too many updates at once");
+  CancelPrepared();
   Graph& graph = source_graphs_[current_][work];
   if (!graph) {
     graph = Graph(main_, [&] {
+      if (work.grows) source.EnqueueGrowth(main_);
       if (work.decisions > 0) EnqueueDecisions(source, work.decisions);
-      if (batch_ready != nullptr) {
+      if (batch_ready == nullptr && work.updates > 0) {
+        source.EnqueueBatch(next_batch(), /*urgent=*/true, main_);
+      } else if (batch_ready != nullptr) {
         CheckCuda(cudaStreamWaitEvent(main_, batch_ready, cudaEventWaitExternal),
                   "cudaStreamWaitEvent");
       }
@@ -245,6 +256,7 @@ void CudaLearner::Launch(BatchSource& source, const SourceWork& work, cudaEvent_
     });
   }
   graph.Launch(main_);
+  for (int b = 0; b < work.decisions; ++b) ++asked_counts_[b];
   if (work.updates == 0) return;
   updates_ += work.updates;
   current_ = (current_ + work.updates) % 2;
@@ -252,6 +264,7 @@ void CudaLearner::Launch(BatchSource& source, const SourceWork& work, cudaEvent_
 }
 
 std::span<const float> CudaLearner::gradient() {
+  CancelPrepared();
   if (host_gradient_.size() == 0) host_gradient_ = FloatBuffer(layout_.size());
   LaunchHeadWeights(head_, HeadGradientOf(sets_[1 - current_]), gradient_.data() + head_w_, main_);
   gradient_.Download(host_gradient_.span(), main_);
@@ -261,6 +274,7 @@ std::span<const float> CudaLearner::gradient() {
 
 void CudaLearner::CopyTarget() {
   UPER_CHECK(!begun_, "an update is under way");
+  CancelPrepared();
   CopyOnGpu(current().online, target_, main_);
   const CudaHeadTables& tables = current().tables;
   CopyOnGpu(tables.member_weights, target_tables_.member_weights, main_);
@@ -271,6 +285,7 @@ void CudaLearner::CopyTarget() {
 
 LearnerState CudaLearner::State() {
   UPER_CHECK(!begun_, "an update is under way");
+  CancelPrepared();
   if (host_online_.size() == 0) {
     for (FloatBuffer* buffer :
          {&host_online_, &host_target_, &host_first_moment_, &host_second_moment_}) {
@@ -294,6 +309,7 @@ LearnerState CudaLearner::State() {
 
 void CudaLearner::SetUpdated(std::int64_t updates) {
   UPER_CHECK(!begun_, "an update is under way");
+  CancelPrepared();
   updates_ = updates;
   if (host_fresh_) {
     current().online.Upload(host_online_.span(), main_);

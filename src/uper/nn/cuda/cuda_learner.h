@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <map>
@@ -11,6 +13,7 @@
 #include "uper/nn/cuda/graph.h"
 #include "uper/nn/cuda/head_kernels.h"
 #include "uper/nn/cuda/optimizer_kernels.h"
+#include "uper/nn/cuda/plane_table.h"
 #include "uper/nn/cuda/sample_kernels.h"
 #include "uper/nn/cuda/torso.h"
 #include "uper/nn/float_buffer.h"
@@ -74,20 +77,37 @@ class CudaLearner final : public GpuLearner {
   std::unique_ptr<GpuReplay> MakeReplay(const GpuReplaySpec& spec) override;
 
   // For a source of batches on the GPU; there is one for the learner's life. Everything it enqueues
-  // is ordered on stream().
-  cudaStream_t stream() const { return main_; }
-  // Updates from the source's batches, in one graph; the first one is at next_batch() by then.
-  // Returns at once; whether they were finite is for the source to find out.
+  // is ordered on stream(), which is asked for each time.
+  cudaStream_t stream() {
+    CancelPrepared();
+    return main_;
+  }
+  // Updates from the source's batches, in one graph. Returns at once; whether they were finite is
+  // for the source to find out.
   static constexpr int kMostUpdates = GpuReplay::kMostUpdates;
-  void QueueUpdates(BatchSource& source, int count);
-  BatchPointers next_batch() { return BatchOf(current()); }
-  // As ActionValues(), of the source's observations, in two steps: more may be enqueued between
-  // them, for which the second does not wait.
-  void BeginActing(BatchSource& source, int count);
+  // `grows`: the source's growth comes first.
+  void QueueUpdates(BatchSource& source, int count, bool grows);
+  BatchPointers next_batch() { return BatchOf(current()); }  // where the first one belongs
+  // As ActionValues(), of observations whose planes [count, plane] are in the GPU's or in pinned
+  // memory (nullptr: zeros), in two steps: more may be enqueued between them, for which the second
+  // does not wait.
+  using Planes = std::span<const std::byte* const>;
+  void BeginActing(BatchSource& source, Planes planes, int count);
   void FinishActing(int count, std::span<float> q);
-  // BeginActing() and QueueUpdates() in one graph. The first batch need only be there after
-  // `batch_ready`, always the same event, which was recorded before the call.
-  void ActAndQueueUpdates(BatchSource& source, int decisions, int updates, cudaEvent_t batch_ready);
+  // Starts the kernels of the next decision, if that will be one, before its planes are known: they
+  // wait for BeginActing() on the GPU. If anything else is asked of the learner before, the
+  // decision is given up. Nothing depends on it but time. REQUIRES: MayPrepareActing().
+  void PrepareActing(BatchSource& source, bool grows);
+  // Whether it can be done, and is likely to pay.
+  bool MayPrepareActing() const;
+  // BeginActing() and QueueUpdates() in one graph. The first batch is the source's concern: it is
+  // at next_batch() after `batch_ready`, always the same event, which was recorded before the call.
+  void ActAndQueueUpdates(BatchSource& source, Planes planes, int decisions, int updates,
+                          cudaEvent_t batch_ready);
+  // Throws if something went wrong on the GPU.
+  void CheckWell() const { static_cast<void>(main_.IsDone()); }
+  // Waits for everything, whatever became of it.
+  void AwaitEnd() noexcept { cudaStreamSynchronize(main_); }
 
  private:
   // Activations of the passes of an update.
@@ -106,6 +126,7 @@ class CudaLearner final : public GpuLearner {
   };
   // What a graph does for a source, in this order.
   struct SourceWork {
+    bool grows = false;
     int decisions = 0, updates = 0;
     auto operator<=>(const SourceWork&) const = default;
   };
@@ -126,7 +147,10 @@ class CudaLearner final : public GpuLearner {
   // Brings the observations to where the kernels read them.
   void StageObservations(std::span<const std::byte> observations, int count);
   bool ReadsHostObservations(int count) const { return count <= 2; }
-  void AwaitActionValues(int count);
+  void TakeActionValues(int count, std::span<float> q);
+  void PutPlanes(Planes planes, int count);
+  bool GivePrepared(Planes planes);
+  void CancelPrepared();
   void EnqueueActionValues(ParameterSet& set, int count);
   void EnqueueTables(const float* parameters, CudaHeadTables& tables);
 
@@ -199,11 +223,18 @@ class CudaLearner final : public GpuLearner {
   DeviceBuffer<float> acting_observations_;
   Torso::Activations acting_activations_;
   DeviceBuffer<float> acting_values_;  // [batch, member, action] of categorical heads
-  PinnedBuffer<float> q_;
-  // [batch]: how often a sample's values were computed, on the GPU, shown to the host, and seen.
+  PinnedBuffer<float> q_;              // of categorical heads; others show their values
+  PinnedBuffer<std::uint64_t> shown_values_;
+  // [batch]: how often a sample's values were computed by the GPU, and asked for.
   DeviceBuffer<int> acting_counts_;
-  PinnedBuffer<int> shown_counts_;
-  std::vector<int> seen_counts_;
+  std::vector<int> asked_counts_;
+  PlaneTable planes_;
+  // Of a decision that was prepared: it waits for its planes; it has got them, and when.
+  bool prepared_ = false, given_ = false;
+  std::chrono::steady_clock::time_point given_at_;
+  int unprepared_ = 0;  // decisions that are not to be prepared
+  // Kernels that wait would be in the way of other learners.
+  static inline std::atomic<int> learners_ = 0;
   // [current_][count]; made when first needed.
   std::array<std::vector<Graph>, 2> acting_graphs_;
 };

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kBlocks = 4;            // in flight
 constexpr std::size_t kRecordsOfABlock = 64;  // transitions, and frames
+constexpr std::size_t kGrowths = 8;           // in flight
 // While the GPU is busy, so many decisions wait for the updates that may be queued behind them: as
 // one graph the two take some microseconds less, because what a graph prepares for its branches is
 // done while its first kernel runs.
@@ -48,6 +49,8 @@ CudaReplay::CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner)
       minima_(spec.normalization == WeightNormalization::kBufferMax ? TreeValues(spec) : 0),
       numbers_(1),
       memory_(spec),
+      growths_(kGrowths),
+      grown_(1),
       slots_(batch_),
       probabilities_(batch_),
       noisy_(batch_),
@@ -65,7 +68,6 @@ CudaReplay::CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner)
       report_priorities_(kMaxQueued * batch_),
       first_ids_(kMaxQueued),
       ids_(batch_),
-      acting_frames_(batch_ * spec.stack_depth),
       host_numbers_(1) {
   memory_.records = records_.data();
   memory_.frames = frames_.data();
@@ -76,8 +78,7 @@ CudaReplay::CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner)
   for (std::size_t i = 0; i < kBlocks; ++i) {
     blocks_.push_back({.records = PinnedBuffer<std::byte>(kRecordsOfABlock * spec.record_bytes),
                        .frames = PinnedBuffer<std::byte>(
-                           spec.stack_depth > 0 ? kRecordsOfABlock * spec.frame_bytes : 0),
-                       .taken = std::make_unique<Event>()});
+                           spec.stack_depth > 0 ? kRecordsOfABlock * spec.frame_bytes : 0)});
   }
   SynchronizeGpu("preparing the GPU");
   double largest = spec.initial_priority;
@@ -89,7 +90,7 @@ CudaReplay::CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner)
 // Nothing may still use what is freed next.
 CudaReplay::~CudaReplay() {
   cudaStreamSynchronize(side_);
-  cudaStreamSynchronize(learner_.stream());
+  learner_.AwaitEnd();
 }
 
 void CudaReplay::Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) {
@@ -139,11 +140,10 @@ std::span<std::byte> CudaReplay::FramesToCome(std::uint64_t first, std::size_t c
   FramesAhead& ahead = frames_ahead_[next_ahead_];
   next_ahead_ = (next_ahead_ + 1) % frames_ahead_.size();
   if (staged_ahead_ == &ahead) LaunchStaged();
-  if (ahead.taken == nullptr) {
+  if (ahead.pixels.size() == 0) {
     ahead.pixels = PinnedBuffer<std::byte>(kMostFramesToCome * spec_.frame_bytes);
-    ahead.taken = std::make_unique<Event>();
   }
-  ahead.taken->Synchronize();
+  AwaitGrowth(ahead.taken);
   ahead.first = first;
   ahead.end = first + count;
   return ahead.pixels.span().first(count * spec_.frame_bytes);
@@ -163,8 +163,20 @@ const std::byte* CudaReplay::PixelsAhead(const FramesAhead& ahead, std::uint64_t
 CudaReplay::Block& CudaReplay::NextBlock() {
   Block& block = blocks_[next_block_];
   next_block_ = (next_block_ + 1) % blocks_.size();
-  block.taken->Synchronize();
+  AwaitGrowth(block.taken);
+  if (acting_ && ++blocks_meanwhile_ >= static_cast<int>(blocks_.size())) {
+    CheckCuda(cudaStreamSynchronize(learner_.stream()), "waiting for the GPU");
+  }
   return block;
+}
+
+// Until the GPU has taken over that one. It may hardly ever be waited for.
+void CudaReplay::AwaitGrowth(std::uint64_t growth) {
+  constexpr int kLooks = 1 << 14;  // between questions whether something has gone wrong
+  const std::atomic_ref<std::uint64_t> grown(grown_[0]);
+  for (int looks = 1; grown.load(std::memory_order_acquire) < growth; ++looks) {
+    if (looks % kLooks == 0) learner_.CheckWell();
+  }
 }
 
 void CudaReplay::Stage(const ReplayGrowth& growth, Block* block, FramesAhead* ahead) {
@@ -177,26 +189,45 @@ void CudaReplay::Stage(const ReplayGrowth& growth, Block* block, FramesAhead* ah
   next_frame_ += growth.frame_count;
 }
 
-void CudaReplay::LaunchStaged() {
-  if (!staged_) return;
-  LaunchDecisions();  // they may read it
-  LaunchGrow(memory_, *staged_, learner_.stream());
-  ReleaseStaged();
-}
-
-// What uses it has been enqueued.
-void CudaReplay::ReleaseStaged() {
-  if (staged_block_ != nullptr) staged_block_->taken->Record(learner_.stream());
-  if (staged_ahead_ != nullptr) staged_ahead_->taken->Record(learner_.stream());
+// Says where it is, for the next growth. False if there is nothing.
+bool CudaReplay::PutStaged() {
+  if (!staged_) return false;
+  AwaitGrowth(asked_growths_ < kGrowths ? 0 : asked_growths_ + 1 - kGrowths);
+  growths_[asked_growths_++ % kGrowths] = *staged_;
+  if (staged_block_ != nullptr) staged_block_->taken = asked_growths_;
+  if (staged_ahead_ != nullptr) staged_ahead_->taken = asked_growths_;
   staged_block_ = nullptr;
   staged_ahead_ = nullptr;
   staged_.reset();
+  return true;
+}
+
+void CudaReplay::LaunchStaged() {
+  if (!staged_) return;
+  LaunchDecisions();  // they may read it
+  PutAndLaunchStaged(learner_.stream());
+}
+
+void CudaReplay::PutAndLaunchStaged(cudaStream_t stream) {
+  const int items =
+      staged_->frame_count + static_cast<int>(staged_->next_id - staged_->old_next_id);
+  PutStaged();
+  LaunchGrow(memory_, Growths(), items, stream);
+}
+
+// In a graph: what is new of one environment, as a rule.
+void CudaReplay::EnqueueGrowth(cudaStream_t stream) {
+  constexpr int kItems = 4;
+  LaunchGrow(memory_, Growths(), kItems, stream);
+}
+
+ReplayGrowths CudaReplay::Growths() {
+  return {.ring = growths_.data(), .size = static_cast<int>(kGrowths), .shown = grown_.data()};
 }
 
 void CudaReplay::LaunchDecisions() {
   if (decisions_ == 0) return;
-  learner_.BeginActing(*this, decisions_);
-  decisions_ = 0;
+  learner_.BeginActing(*this, acting_frames_, std::exchange(decisions_, 0));
 }
 
 void CudaReplay::QueueUpdates(std::span<const GpuUpdate> updates) {
@@ -204,15 +235,14 @@ void CudaReplay::QueueUpdates(std::span<const GpuUpdate> updates) {
              "reports of updates must be fetched");
   UPER_CHECK(size() > 0, "nothing to draw from");
   const int count = static_cast<int>(updates.size());
-  if (decisions_ == 0) LaunchStaged();
   for (std::size_t i = 0; i < updates.size(); ++i) {
     PutInputs(updates[i], (queued_ + i) % kMaxQueued);
   }
   if (decisions_ > 0) {
     QueueBehindDecisions(count);
   } else {
-    LaunchBatch(DrawTo(learner_.next_batch()), /*urgent=*/true, learner_.stream());
-    learner_.QueueUpdates(*this, count);
+    const bool grows = PutStaged();
+    learner_.QueueUpdates(*this, count, grows);
   }
   queued_ += updates.size();
 }
@@ -220,11 +250,11 @@ void CudaReplay::QueueUpdates(std::span<const GpuUpdate> updates) {
 // While the decisions are made, what is new is stored and the first batch drawn.
 void CudaReplay::QueueBehindDecisions(int updates) {
   CheckCuda(cudaStreamWaitEvent(side_, updated_), "cudaStreamWaitEvent");
-  if (staged_) LaunchGrow(memory_, *staged_, side_);
+  if (staged_) PutAndLaunchStaged(side_);
   LaunchBatch(DrawTo(learner_.next_batch()), /*urgent=*/true, side_);
   batch_ready_.Record(side_);
-  learner_.ActAndQueueUpdates(*this, std::exchange(decisions_, 0), updates, batch_ready_);
-  ReleaseStaged();
+  learner_.ActAndQueueUpdates(*this, acting_frames_, std::exchange(decisions_, 0), updates,
+                              batch_ready_);
 }
 
 // For the draw of an update.
@@ -260,8 +290,8 @@ ReplayDraw CudaReplay::DrawTo(const BatchPointers& to) {
           .out = to};
 }
 
-void CudaReplay::EnqueueBatch(const BatchPointers& to, cudaStream_t stream) {
-  LaunchBatch(DrawTo(to), /*urgent=*/false, stream);
+void CudaReplay::EnqueueBatch(const BatchPointers& to, bool urgent, cudaStream_t stream) {
+  LaunchBatch(DrawTo(to), urgent, stream);
 }
 
 void CudaReplay::EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) {
@@ -329,20 +359,28 @@ std::optional<GpuUpdateReport> CudaReplay::NextReport(bool wait) {
 
 void CudaReplay::BeginActing(std::span<const std::uint32_t> slots, int count) {
   UPER_CHECK(spec_.stack_depth > 0, "observations are stored whole");
-  UPER_CHECK(slots.size() == count * std::size_t{1} * spec_.stack_depth &&
-                 slots.size() <= acting_frames_.size(),
+  UPER_CHECK(slots.size() == count * std::size_t{1} * spec_.stack_depth,
              "the stacks must fit the count");
-  std::transform(slots.begin(), slots.end(), acting_frames_.data(),
-                 [this](std::uint32_t slot) { return FrameAt(slot); });
+  acting_frames_.clear();
+  for (const std::uint32_t slot : slots) acting_frames_.push_back(FrameAt(slot));
   decisions_ = count;
+  acting_ = true;
+  blocks_meanwhile_ = 0;
   if (count >= kManyDecisions && !HasMade(queued_)) return updated_.Record(learner_.stream());
   LaunchDecisions();
   LaunchStaged();
 }
 
+void CudaReplay::PrepareActing() {
+  if (decisions_ > 0 || !learner_.MayPrepareActing()) return;
+  const bool grows = PutStaged();
+  learner_.PrepareActing(*this, grows);
+}
+
 void CudaReplay::FinishActing(int count, std::span<float> q) {
   LaunchDecisions();
   learner_.FinishActing(count, q);
+  acting_ = false;
 }
 
 // Where a frame is: in the GPU's ring, on the way to it, or not stored yet.
@@ -364,8 +402,9 @@ const std::byte* CudaReplay::FrameAt(std::uint32_t slot) const {
   return frames_.data() + slot * spec_.frame_bytes;
 }
 
-void CudaReplay::EnqueueObservations(int count, std::byte* to, cudaStream_t stream) {
-  LaunchGatherStacks(memory_, acting_frames_.data(), count, to, stream);
+void CudaReplay::EnqueueObservations(const PlaneEntry* planes, int count, std::byte* to,
+                                     cudaStream_t stream) {
+  LaunchGatherStacks(memory_, planes, count, to, stream);
 }
 
 void CudaReplay::GetPriorities(std::span<float> priorities, double& largest) {

@@ -15,8 +15,9 @@ namespace uper {
 
 // GpuReplay in CUDA, on the learner's stream and on one beside it: while many decisions are made,
 // what is new is stored and the next batch drawn. What the host hands over lies in pinned memory,
-// which kernels read: new records in blocks, each with an event that says when it may be filled
-// again, inputs and reports of updates in rings. Acting reads the newest frames where they are.
+// which kernels read: new records in blocks, each with the number of the growth after which it may
+// be filled again, growths, inputs and reports of updates in rings. Acting reads the newest frames
+// where they are.
 class CudaReplay final : public GpuReplay, private BatchSource {
  public:
   CudaReplay(const GpuReplaySpec& spec, CudaLearner& learner);
@@ -30,6 +31,7 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   bool IsBusy() override { return !HasMade(queued_); }
   void BeginActing(std::span<const std::uint32_t> slots, int count) override;
   void FinishActing(int count, std::span<float> q) override;
+  void PrepareActing() override;
   void GetPriorities(std::span<float> priorities, double& largest) override;
   void SetPriorities(std::span<const float> priorities, double largest) override;
 
@@ -37,28 +39,32 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   // Records on their way to the GPU.
   struct Block {
     PinnedBuffer<std::byte> records, frames;
-    std::unique_ptr<Event> taken;  // by the GPU
+    std::uint64_t taken = 0;  // by the GPU, with this growth
   };
   // Frames that the host has not stored yet.
   struct FramesAhead {
     std::uint64_t first = 0, end = 0;
     PinnedBuffer<std::byte> pixels;
-    std::unique_ptr<Event> taken;  // by the GPU
+    std::uint64_t taken = 0;  // as above
   };
 
-  void EnqueueBatch(const BatchPointers& to, cudaStream_t stream) override;
+  void EnqueueBatch(const BatchPointers& to, bool urgent, cudaStream_t stream) override;
+  void EnqueueGrowth(cudaStream_t stream) override;
   void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) override;
   void EnqueueEnd(const StepState* step, cudaStream_t stream, uper::Follow follow) override;
-  void EnqueueObservations(int count, std::byte* to, cudaStream_t stream) override;
-  const std::byte* const* ActingPlanes() const override { return acting_frames_.data(); }
+  void EnqueueObservations(const PlaneEntry* planes, int count, std::byte* to,
+                           cudaStream_t stream) override;
   void PutInputs(const GpuUpdate& update, std::size_t entry);
   ReplayDraw DrawTo(const BatchPointers& to);
   Block& NextBlock();
   FramesAhead* AheadAt(std::uint64_t frame);
   const std::byte* PixelsAhead(const FramesAhead& ahead, std::uint64_t frame) const;
   void Stage(const ReplayGrowth& growth, Block* block, FramesAhead* ahead);
+  bool PutStaged();
   void LaunchStaged();
-  void ReleaseStaged();
+  void PutAndLaunchStaged(cudaStream_t stream);
+  ReplayGrowths Growths();
+  void AwaitGrowth(std::uint64_t growth);
   bool HasMade(std::uint64_t updates);
   void LaunchDecisions();
   void QueueBehindDecisions(int updates);
@@ -72,8 +78,9 @@ class CudaReplay final : public GpuReplay, private BatchSource {
 
   Stream side_;
   int decisions_ = 0;  // that wait for updates behind them, or for FinishActing()
-  Event updated_;      // what is before them
-  Event batch_ready_;  // of the first update behind them
+  std::vector<const std::byte*> acting_frames_;  // [decision, depth]: nullptr for zeros
+  Event updated_;                                // what is before them
+  Event batch_ready_;                            // of the first update behind them
 
   DeviceBuffer<std::byte> records_, frames_;
   DeviceBuffer<float> priorities_;
@@ -89,6 +96,11 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   std::optional<ReplayGrowth> staged_;
   Block* staged_block_ = nullptr;
   FramesAhead* staged_ahead_ = nullptr;
+  PinnedBuffer<ReplayGrowth> growths_;  // ring
+  PinnedBuffer<std::uint64_t> grown_;   // how many the GPU has taken over
+  std::uint64_t asked_growths_ = 0;
+  bool acting_ = false;  // decisions may read blocks
+  int blocks_meanwhile_ = 0;
 
   // One on its way to the GPU, and two of the last calls.
   std::array<FramesAhead, 3> frames_ahead_;
@@ -115,7 +127,6 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   std::vector<std::uint64_t> ids_;        // of the report that was handed out last
   std::uint64_t queued_ = 0, reported_ = 0;
 
-  PinnedBuffer<const std::byte*> acting_frames_;
   PinnedBuffer<float> host_priorities_;
   PinnedBuffer<ReplayNumbers> host_numbers_;
 };

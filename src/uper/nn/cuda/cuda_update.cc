@@ -188,7 +188,7 @@ void CudaLearner::EnqueueFindings(const SampleCall& samples, ParameterSet& to, c
                              .td_error = td_errors_.data(),
                              .uncertainty = uncertainty_.data()},
                             findings_);
-    if (!row.last) source->EnqueueBatch(BatchOf(to), findings_);
+    if (!row.last) source->EnqueueBatch(BatchOf(to), /*urgent=*/false, findings_);
   }
   CheckCuda(cudaEventRecord(findings_done_, findings_), "cudaEventRecord");
 }

@@ -15,6 +15,12 @@ int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
 constexpr int kUnitsPerLane = 16;  // in registers at a time
 
+__device__ void Show(float value, int count, std::uint64_t* to) {
+  const std::uint64_t shown = static_cast<std::uint64_t>(count) << 32 | __float_as_uint(value);
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "l"(shown)
+               : "memory");
+}
+
 // Grid: members, samples. A warp an action at a time, its lanes go along the hidden units. Few
 // registers leave room for the blocks of the kernel behind it.
 __global__ void __launch_bounds__(kThreads, 4)
@@ -26,6 +32,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   AwaitPredecessor();
+  const int count = means.counts != nullptr ? means.counts[sample] + 1 : 0;
   const float* units = means.units + b * means.unit_stride + member * means.member_step;
   const int warps = static_cast<int>(blockDim.x) / kWarpSize;
   for (int action = warp; action < means.actions; action += warps) {
@@ -50,17 +57,16 @@ __global__ void __launch_bounds__(kThreads, 4)
     sum = WarpSum(sum) + WarpSum(bias) / static_cast<float>(means.bias_members);
     if (lane > 0) continue;
     row_values[action] = sum;
-    means.values[(b * means.members + member) * means.actions + action] = sum;
+    if (means.counts != nullptr) {
+      Show(sum, count, means.shown + b * means.actions + action);
+    } else {
+      means.values[(b * means.members + member) * means.actions + action] = sum;
+    }
   }
   if (means.chosen == nullptr && means.counts == nullptr) return;
   __syncthreads();
   if (threadIdx.x > 0) return;
-  if (means.counts != nullptr) {
-    const int count = means.counts[sample] + 1;
-    means.counts[sample] = count;
-    __threadfence_system();  // first the values of all threads
-    *static_cast<volatile int*>(means.shown_counts + sample) = count;
-  }
+  if (means.counts != nullptr) means.counts[sample] = count;
   if (means.chosen == nullptr) return;
   int best = 0;
   for (int a = 1; a < means.actions; ++a) {

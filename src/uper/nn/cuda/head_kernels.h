@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -59,6 +60,12 @@ struct HeadSelection {
   bool w_read_again = false;  // soon after: the weights stay in the cache
   float* parts = nullptr;     // [part, batch, (action,) member, output]
 };
+// A value as it is shown to the host, in one piece: whoever sees its number sees the value.
+inline float ShownValue(std::uint64_t shown) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(shown));
+}
+inline int ShownCount(std::uint64_t shown) { return static_cast<int>(shown >> 32); }
+
 // values [batch, member, action] = bias + hidden x table of each member. chosen [batch, member]
 // gets the greedy actions if not null. `members` and `hidden` may describe the mean table: one
 // member over all hidden units, whose bias is the mean of bias_members.
@@ -75,10 +82,10 @@ struct HeadMeans {
   int bias_members = 1;            // more than 1 only if members = 1
   float* values = nullptr;
   int* chosen = nullptr;
-  // If not null, [batch]: when a sample's values are there (members = 1), its count goes up by one
-  // and is shown to a host that looks on.
+  // If not null, [batch]: how often a sample's values (members = 1) were computed. They are shown
+  // to a host that looks on then, [batch, action] in its memory, instead of stored in `values`.
   int* counts = nullptr;
-  int* shown_counts = nullptr;  // in host memory
+  std::uint64_t* shown = nullptr;
 };
 
 inline constexpr std::size_t kMaxSelections = 2;

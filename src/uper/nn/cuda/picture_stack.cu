@@ -68,10 +68,10 @@ __device__ void FirstResults(const PictureStack& call, float* memory, Barriers& 
   ArriveAtCluster();
   FourWeights four{};
   if (prepares_weights) four.Load(call.w[0] + part.first_filter());
-  if (Warp() == kWeightWarps) StartPixels(call, part, results, barriers.part);
   StartWeights<Second, kBlocks>(call.w[1], memory + Place::kSecondWeights);
   __pipeline_commit();
   cudaTriggerProgrammaticLaunchCompletion();
+  if (Warp() == kWeightWarps) StartPixels(call, part, results, barriers.part);  // may have to wait
   const float unit = prepares_weights ? four.Prepare(largest, weights) : 0.0F;
   const LaneFinish finish(unit, call.scale, call.bias[0] + part.first_filter(), Lane());
   AwaitCluster();  // all of them have barriers

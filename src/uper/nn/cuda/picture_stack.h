@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "uper/nn/cuda/plane_table.h"
 #include "uper/nn/network_spec.h"
 
 namespace uper {
@@ -20,10 +21,8 @@ struct PictureStack {
   static constexpr int kLayers = 3;
 
   const std::uint8_t* pixels = nullptr;  // [count, channel, height, width]
-  // Instead: where each plane is, nullptr for zeros. [count, channel]; all of it, and the table
-  // itself, may be pinned memory of the host.
-  const std::byte* const* planes = nullptr;
-  float scale = 1;  // of a pixel
+  PlanesToRead planes;                   // instead, [count, channel]
+  float scale = 1;                       // of a pixel
   int count = 1;
   const float* w[kLayers] = {};     // [kernel row, kernel column, channel, filter]
   const float* bias[kLayers] = {};  // [filter]

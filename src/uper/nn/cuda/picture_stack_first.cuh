@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "uper/nn/cuda/await_plane.cuh"
 #include "uper/nn/cuda/bulk_copy.cuh"
 #include "uper/nn/cuda/cluster_copy.cuh"
 #include "uper/nn/cuda/exact_pixel_tile.cuh"
@@ -41,6 +42,7 @@ struct FirstPart {
   using Mine = FirstShare<kBlocks>;
   static constexpr int kBytes = (Mine::kRows + 1) * First::kStride * First::kSide;
   static_assert(kGroups == First::kChannels && kBytes % 16 == 0);
+  static_assert(Mine::kParts <= PlaneEntry::kCopies);
   // Until there are results, their place has the pixels as they came.
   static_assert(kBytes <= Mine::kResults * sizeof(float));
 
@@ -58,10 +60,15 @@ struct FirstPart {
 template <int kBlocks>
 __device__ void StartPixels(const PictureStack& call, const FirstPart<kBlocks>& part, void* to,
                             ArrivalBarrier& barrier) {
-  const int plane = static_cast<int>(blockIdx.y) * First::kChannels + part.group;
+  const int picture = static_cast<int>(blockIdx.y);
+  const int plane = picture * First::kChannels + part.group;
   const void* from = call.pixels + static_cast<std::ptrdiff_t>(plane) * kPlane + part.begin();
-  if (call.planes != nullptr) {
-    const std::byte* there = call.planes[plane];
+  if (call.planes.entries != nullptr) {
+    std::uint64_t at = 0;
+    if (Lane() == 0) {
+      at = reinterpret_cast<std::uint64_t>(AwaitPlane(call.planes, picture, plane, part.part));
+    }
+    const auto* there = reinterpret_cast<const std::byte*>(__shfl_sync(~0U, at, 0));
     from = there == nullptr ? nullptr : there + part.begin();
   }
   if (from == nullptr) {

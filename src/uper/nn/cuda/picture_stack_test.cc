@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "uper/nn/cuda/picture_stack_test_support.h"
 
@@ -35,8 +37,7 @@ std::vector<double> Expected(const std::vector<std::uint8_t>& pixels, int count,
 }
 
 std::vector<float> OfTheKernel(const std::vector<std::uint8_t>& pixels, int count, float scale,
-                               const AtariWeights& weights,
-                               const std::byte* const* planes = nullptr) {
+                               const AtariWeights& weights, const PlanesToRead& planes = {}) {
   const DeviceBuffer<std::uint8_t> pictures = OnGpu(pixels);
   std::vector<DeviceBuffer<float>> memory;
   DeviceBuffer<float> out = Poisoned(std::size_t{1} * count * 7 * 7 * 64);
@@ -158,23 +159,74 @@ TEST_F(PictureStackTest, SameBitsForAnyCountAndWhenRepeated) {
   }
 }
 
+// Screens whose planes are on the GPU, on the host, or zeros.
+struct ScatteredScreens {
+  explicit ScatteredScreens(int count)
+      : pixels(Screens(count, 256)), there(OnGpu(pixels)), here(pixels.size()) {
+    constexpr std::ptrdiff_t kPlane = kAtariPixels / 4;
+    std::memcpy(here.data(), pixels.data(), pixels.size());
+    for (int i = 0; i < 4 * count; ++i) {
+      planes.push_back(i % 3 == 0   ? reinterpret_cast<const std::byte*>(there.data()) + i * kPlane
+                       : i % 3 == 1 ? here.data() + i * kPlane
+                                    : nullptr);
+      if (i % 3 == 2) std::fill_n(pixels.begin() + i * kPlane, kPlane, std::uint8_t{0});
+    }
+  }
+  void PutInto(PlaneTable& table, int decision) const {
+    for (std::size_t i = 0; i < planes.size() / 4; ++i) {
+      table.Put(i, decision, std::span(planes).subspan(4 * i, 4));
+    }
+  }
+
+  std::vector<std::uint8_t> pixels;
+  DeviceBuffer<std::uint8_t> there;
+  PinnedBuffer<std::byte> here;
+  std::vector<const std::byte*> planes;
+};
+
 TEST_F(PictureStackTest, PlanesMayBeAnywhere) {
   const AtariWeights weights(false);
   for (const int count : {2, 16}) {
-    std::vector<std::uint8_t> pixels = Screens(count, 256);
-    constexpr std::ptrdiff_t kPlane = kAtariPixels / 4;
-    const DeviceBuffer<std::uint8_t> there = OnGpu(pixels);
-    PinnedBuffer<std::byte> here(pixels.size());
-    PinnedBuffer<const std::byte*> planes(std::size_t{1} * count * 4);
-    std::memcpy(here.data(), pixels.data(), pixels.size());
-    for (int i = 0; i < 4 * count; ++i) {
-      planes[i] = i % 3 == 0   ? reinterpret_cast<const std::byte*>(there.data()) + i * kPlane
-                  : i % 3 == 1 ? here.data() + i * kPlane
-                               : nullptr;
-      if (i % 3 == 2) std::fill_n(pixels.begin() + i * kPlane, kPlane, std::uint8_t{0});
+    const ScatteredScreens screens(count);
+    PlaneTable table(screens.planes.size());
+    screens.PutInto(table, 3);
+    const std::vector<float> expected = OfTheKernel(screens.pixels, count, 1.0F / 255, weights);
+    const DeviceBuffer<int> made = OnGpu(std::vector<int>(count, 2));
+    for (const int* before : {static_cast<const int*>(nullptr), made.data()}) {
+      EXPECT_TRUE(SameBits(OfTheKernel({}, count, 1.0F / 255, weights, table.ForKernels(before)),
+                           expected));
+      EXPECT_FALSE(table.MayBeLate());
     }
-    const std::vector<float> expected = OfTheKernel(pixels, count, 1.0F / 255, weights);
-    EXPECT_TRUE(SameBits(OfTheKernel({}, count, 1.0F / 255, weights, planes.data()), expected));
+  }
+}
+
+// The table has the planes of the decision before, at first or for too long.
+TEST_F(PictureStackTest, WaitsForItsPlanes) {
+  const AtariWeights weights(false);
+  const ScatteredScreens screens(1);
+  const std::vector<float> expected = OfTheKernel(screens.pixels, 1, 1.0F / 255, weights);
+  const std::vector<std::uint8_t> black(kAtariPixels, 0);
+  const std::vector<float> of_zeros = OfTheKernel(black, 1, 1.0F / 255, weights);
+  const std::vector<const std::byte*> nowhere(4);
+  for (const int decision : {15, 16, 1000}) {
+    PlaneTable table(4);
+    screens.PutInto(table, decision - 1);
+    const DeviceBuffer<int> made = OnGpu(std::vector<int>{decision - 1});
+    const PlanesToRead planes = table.ForKernels(made.data());
+    EXPECT_TRUE(SameBits(OfTheKernel({}, 1, 1.0F / 255, weights, planes), of_zeros));
+    EXPECT_TRUE(table.MayBeLate());
+    table.ForgetLate();
+    table.Put(0, decision - 1, nowhere);
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+      screens.PutInto(table, decision);
+    });
+    const std::vector<float> out = OfTheKernel({}, 1, 1.0F / 255, weights, planes);
+    later.join();
+    if (!table.MayBeLate()) {
+      EXPECT_TRUE(SameBits(out, expected));
+    }
+    EXPECT_TRUE(SameBits(OfTheKernel({}, 1, 1.0F / 255, weights, planes), expected));
   }
 }
 

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstring>
 
+#include "uper/nn/cuda/await_plane.cuh"
 #include "uper/nn/cuda/cuda_error.h"
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/reductions.cuh"
@@ -126,22 +128,51 @@ __device__ void GrowTree(const ReplayMemory& memory, const ReplayGrowth& growth)
   ClimbBoth(memory, left + added, slot_of);
 }
 
-// Block 0: the tree; then a block a frame and a block a transition.
-__global__ void __launch_bounds__(kCopyThreads)
-    GrowKernel(const __grid_constant__ ReplayMemory memory,
-               const __grid_constant__ ReplayGrowth growth) {
-  if (blockIdx.x == 0) return GrowTree(memory, growth);
-  const int block = static_cast<int>(blockIdx.x) - 1;
-  if (block < growth.frame_count) {
-    const std::size_t slot = (growth.first_frame + block) % memory.frame_capacity;
-    CopyBytes(memory.frames + slot * memory.frame_bytes, growth.frames + block * memory.frame_bytes,
+// A frame or a transition.
+__device__ void TakeOver(const ReplayMemory& memory, const ReplayGrowth& growth, int item) {
+  if (item < growth.frame_count) {
+    const std::size_t slot = (growth.first_frame + item) % memory.frame_capacity;
+    CopyBytes(memory.frames + slot * memory.frame_bytes, growth.frames + item * memory.frame_bytes,
               memory.frame_bytes);
     return;
   }
-  const std::uint64_t index = block - growth.frame_count;
+  const std::uint64_t index = item - growth.frame_count;
   const std::size_t slot = (growth.old_next_id + index) % memory.capacity;
   CopyBytes(memory.records + slot * memory.record_bytes,
             growth.records + index * memory.record_bytes, memory.record_bytes);
+}
+
+// Tells the host when the last block is done.
+__device__ void EndGrowth(ReplayNumbers& numbers, unsigned long long number,
+                          const ReplayGrowths& growths) {
+  __syncthreads();
+  if (threadIdx.x > 0 || atomicAdd(&numbers.growth_blocks, 1U) + 1 < gridDim.x) return;
+  numbers.growth_blocks = 0;
+  numbers.growths = number + 1;
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(growths.shown)),
+               "l"(number + 1)
+               : "memory");
+}
+
+// Block 0: the tree; the others: frames and transitions.
+__global__ void __launch_bounds__(kCopyThreads)
+    GrowKernel(const __grid_constant__ ReplayMemory memory,
+               const __grid_constant__ ReplayGrowths growths) {
+  __shared__ ReplayGrowth growth;
+  const unsigned long long number = memory.numbers->growths;
+  CopyBytes(reinterpret_cast<std::byte*>(&growth),
+            reinterpret_cast<const std::byte*>(growths.ring + number % growths.size),
+            sizeof(growth));
+  __syncthreads();
+  if (blockIdx.x == 0) {
+    GrowTree(memory, growth);
+  } else {
+    const int items = growth.frame_count + static_cast<int>(growth.next_id - growth.old_next_id);
+    for (int item = static_cast<int>(blockIdx.x) - 1; item < items; item += gridDim.x - 1) {
+      TakeOver(memory, growth, item);
+    }
+  }
+  EndGrowth(*memory.numbers, number, growths);
 }
 
 struct DrawnSlot {
@@ -305,10 +336,9 @@ __global__ void __launch_bounds__(kBatchThreads)
 
 // A block a frame.
 __global__ void __launch_bounds__(kCopyThreads)
-    GatherStacksKernel(std::size_t frame_bytes, const std::byte* const* frames,
-                       std::byte* observations) {
+    GatherStacksKernel(std::size_t frame_bytes, const PlaneEntry* frames, std::byte* observations) {
   const std::size_t index = blockIdx.x;
-  const std::byte* frame = frames[index];
+  const std::byte* frame = PlaneOf(frames[index].copies[0].bits);
   std::byte* to = observations + index * frame_bytes;
   if (frame == nullptr) {
     ZeroBytes(to, frame_bytes);
@@ -424,10 +454,11 @@ void RebuildTree(const ReplayMemory& memory, double* nodes, cudaStream_t stream)
 
 }  // namespace
 
-void LaunchGrow(const ReplayMemory& memory, const ReplayGrowth& growth, cudaStream_t stream) {
-  const auto blocks =
-      static_cast<unsigned>(1 + growth.frame_count + (growth.next_id - growth.old_next_id));
-  GrowKernel<<<blocks, kCopyThreads, 0, stream>>>(memory, growth);
+void LaunchGrow(const ReplayMemory& memory, const ReplayGrowths& growths, int items,
+                cudaStream_t stream) {
+  constexpr int kMostBlocks = 32;
+  const auto blocks = static_cast<unsigned>(1 + std::clamp(items, 1, kMostBlocks));
+  GrowKernel<<<blocks, kCopyThreads, 0, stream>>>(memory, growths);
   CheckCuda(cudaGetLastError(), "storing transitions");
 }
 
@@ -452,7 +483,7 @@ void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
                step, headers);
 }
 
-void LaunchGatherStacks(const ReplayMemory& memory, const std::byte* const* frames, int count,
+void LaunchGatherStacks(const ReplayMemory& memory, const PlaneEntry* frames, int count,
                         std::byte* observations, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(count * memory.stack_depth);
   GatherStacksKernel<<<blocks, kCopyThreads, 0, stream>>>(memory.frame_bytes, frames, observations);

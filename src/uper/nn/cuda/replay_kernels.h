@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "uper/nn/cuda/batch_source.h"
+#include "uper/nn/cuda/plane_table.h"
 #include "uper/nn/gpu_replay.h"
 #include "uper/replay/tree_math.h"
 
@@ -19,7 +20,9 @@ struct ReplayNumbers {
   // report on the last one.
   unsigned long long draws = 0;
   unsigned long long reports = 0;
-  int massless = 0;  // of the last draw
+  unsigned long long growths = 0;
+  unsigned growth_blocks = 0;  // of the growth under way that are done
+  int massless = 0;            // of the last draw
 };
 
 // Where everything of a replay memory lies; see GpuReplaySpec for what the numbers mean.
@@ -67,7 +70,16 @@ struct ReplayGrowth {
   const std::byte* records = nullptr;  // of the new transitions
   const std::byte* frames = nullptr;
 };
-void LaunchGrow(const ReplayMemory& memory, const ReplayGrowth& growth, cudaStream_t stream);
+// Those that the GPU takes over, one a launch: the ring is indexed by ReplayNumbers::growths.
+struct ReplayGrowths {
+  const ReplayGrowth* ring = nullptr;  // [size], pinned
+  int size = 0;
+  // How many it has taken over, shown to the host: what they name has been read.
+  std::uint64_t* shown = nullptr;
+};
+// `items`: about how many frames and transitions there are, for speed alone.
+void LaunchGrow(const ReplayMemory& memory, const ReplayGrowths& growths, int items,
+                cudaStream_t stream);
 
 // One update's inputs, in pinned memory: the ring is indexed by ReplayNumbers::draws.
 struct ReplayInputs {
@@ -127,9 +139,8 @@ void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream);
 void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
                   ReplayReportHeader* headers, cudaStream_t stream, Follow follow);
 
-// observations [count, stack_depth, frame] from frames that lie in the GPU's or in pinned memory
-// (null: zeros); the addresses are in pinned memory.
-void LaunchGatherStacks(const ReplayMemory& memory, const std::byte* const* frames, int count,
+// observations [count, stack_depth, frame].
+void LaunchGatherStacks(const ReplayMemory& memory, const PlaneEntry* frames, int count,
                         std::byte* observations, cudaStream_t stream);
 
 // All masses and sums from `priorities`.

@@ -49,7 +49,7 @@ class Torso {
     const float* observations = nullptr;
     const void* pixels = nullptr;  // the same as they came, there when Forward() was called
     // Instead of both, if the torso reads planes: see PictureStack.
-    const std::byte* const* planes = nullptr;
+    PlanesToRead planes;
     Activations* activations = nullptr;
   };
   // `follow`: of the first kernel, if that is one of pixels (see PixelConvolution); else kAfter.
