@@ -136,7 +136,8 @@ void CudaReplay::Follow(const GpuRecordSource& transitions, const GpuRecordSourc
 }
 
 std::span<std::byte> CudaReplay::FramesToCome(std::uint64_t first, std::size_t count) {
-  UPER_CHECK(spec_.stack_depth > 0 && count <= kMostFramesToCome, "frames of another form");
+  UPER_CHECK(spec_.stack_depth > 0 && count <= kMostFramesToCome && count <= spec_.frame_capacity,
+             "frames of another form");
   FramesAhead& ahead = frames_ahead_[next_ahead_];
   next_ahead_ = (next_ahead_ + 1) % frames_ahead_.size();
   if (staged_ahead_ == &ahead) LaunchStaged();
@@ -146,6 +147,7 @@ std::span<std::byte> CudaReplay::FramesToCome(std::uint64_t first, std::size_t c
   AwaitGrowth(ahead.taken);
   ahead.first = first;
   ahead.end = first + count;
+  ahead.first_slot = first % spec_.frame_capacity;
   return ahead.pixels.span().first(count * spec_.frame_bytes);
 }
 
@@ -182,6 +184,7 @@ void CudaReplay::AwaitGrowth(std::uint64_t growth) {
 void CudaReplay::Stage(const ReplayGrowth& growth, Block* block, FramesAhead* ahead) {
   LaunchStaged();
   staged_ = growth;
+  if (spec_.stack_depth > 0) staged_first_slot_ = growth.first_frame % spec_.frame_capacity;
   staged_block_ = block;
   staged_ahead_ = ahead;
   first_id_ = growth.first_id;
@@ -387,17 +390,18 @@ void CudaReplay::FinishActing(int count, std::span<float> q) {
 const std::byte* CudaReplay::FrameAt(std::uint32_t slot) const {
   if (slot == kGpuZeroSlot) return nullptr;
   UPER_CHECK(slot < spec_.frame_capacity, "no such frame");
+  const auto behind = [&](std::size_t first) {  // how far, in the ring
+    return slot >= first ? slot - first : slot + spec_.frame_capacity - first;
+  };
   if (staged_) {
-    const std::size_t first = staged_->first_frame % spec_.frame_capacity;
-    const std::size_t index = (slot + spec_.frame_capacity - first) % spec_.frame_capacity;
+    const std::size_t index = behind(staged_first_slot_);
     if (index < static_cast<std::size_t>(staged_->frame_count)) {
       return staged_->frames + index * spec_.frame_bytes;
     }
   }
   for (const FramesAhead& ahead : frames_ahead_) {
-    for (std::uint64_t frame = std::max(ahead.first, next_frame_); frame < ahead.end; ++frame) {
-      if (frame % spec_.frame_capacity == slot) return PixelsAhead(ahead, frame);
-    }
+    const std::uint64_t frame = ahead.first + behind(ahead.first_slot);
+    if (frame >= next_frame_ && frame < ahead.end) return PixelsAhead(ahead, frame);
   }
   return frames_.data() + slot * spec_.frame_bytes;
 }

@@ -44,6 +44,7 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   // Frames that the host has not stored yet.
   struct FramesAhead {
     std::uint64_t first = 0, end = 0;
+    std::size_t first_slot = 0;
     PinnedBuffer<std::byte> pixels;
     std::uint64_t taken = 0;  // as above
   };
@@ -96,6 +97,7 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   std::optional<ReplayGrowth> staged_;
   Block* staged_block_ = nullptr;
   FramesAhead* staged_ahead_ = nullptr;
+  std::size_t staged_first_slot_ = 0;
   PinnedBuffer<ReplayGrowth> growths_;  // ring
   PinnedBuffer<std::uint64_t> grown_;   // how many the GPU has taken over
   std::uint64_t asked_growths_ = 0;
