@@ -31,9 +31,8 @@ constexpr double kTurnSeconds = 0.15;  // of the bare emulator, in turns with tr
 constexpr double kRawSeconds = 2;      // before and after, where several environments or runs train
 
 // The agent's own configuration but for: the length, learning from frame 100 on (--set may change
-// that), on Atari exploration at its end, updates beside the environments, one log row and one
-// checkpoint at the end, which is not timed (with a filled memory kSaves of them, which are), no
-// evaluation.
+// that), on Atari exploration at its end, one log row and one checkpoint at the end, which is not
+// timed (with a filled memory kSaves of them, which are), no evaluation.
 RunConfig ConfigOf(const BenchTrainOptions& options) {
   const std::int64_t warm_up =
       std::clamp<std::int64_t>(options.frames / 10, 1, kMostWarmUpTransitions);
@@ -54,7 +53,6 @@ RunConfig ConfigOf(const BenchTrainOptions& options) {
   }
   if (!options.device.empty()) inputs.flags.push_back({"--device", "device", options.device});
   RunConfig config = ResolveConfig(inputs);
-  if (DeviceOf(config) == DeviceChoice::kCuda) config.overlap_updates = true;
   SayWhyCpu(config);
   config.checkpoint_every_frames = options.replay_transitions > 0
                                        ? std::max<std::int64_t>(1, config.frames / kSaves)

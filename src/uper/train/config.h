@@ -105,12 +105,14 @@ struct EnvironmentConfig {
   EnvironmentOptions options;
 };
 
+enum class Overlap { kAuto, kYes, kNo };
+
 struct RunConfig {
   std::int64_t frames = 200'000'000;
   std::int64_t seed = 1;
   int threads = 0;
   int environments = 1;
-  bool overlap_updates = false;
+  Overlap overlap_updates = Overlap::kAuto;
   DeviceChoice device = DeviceChoice::kAuto;
   Precision precision = Precision::kFp32;
   std::int64_t checkpoint_every_frames = 1'000'000;

@@ -22,6 +22,10 @@ inline constexpr auto kChoices<DeviceChoice> = std::to_array<Choice<DeviceChoice
     {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}});
 
 template <>
+inline constexpr auto kChoices<Overlap> = std::to_array<Choice<Overlap>>(
+    {{"auto", Overlap::kAuto}, {"true", Overlap::kYes}, {"false", Overlap::kNo}});
+
+template <>
 inline constexpr auto kChoices<Precision> = std::to_array<Choice<Precision>>(
     {{"fp32", Precision::kFp32}, {"tf32", Precision::kTf32}, {"tf32x3", Precision::kTf32x3}});
 

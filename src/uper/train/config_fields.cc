@@ -21,9 +21,12 @@ void ListRun(RunConfig& c, ConfigFieldList& list) {
   list.Add("environments", c.environments, AtLeast(1, 65536),
            "Games played in step, one action each a round; at most replay.batch_size. Updates stay "
            "one in agent.learn_period_frames frames of all of them together.");
-  list.Add("overlap_updates", c.overlap_updates,
-           "Learn while the next step is played. Results do not depend on it.")
-      .on_resume = OnResume::kFree;
+  ConfigField& overlap =
+      list.Add("overlap_updates", c.overlap_updates,
+               "Learn while the next step is played; auto: where memory and network are on a GPU. "
+               "Results do not depend on it.");
+  overlap.automatic = "\"auto\"";
+  overlap.on_resume = OnResume::kFree;
   ConfigField& device =
       list.Add("device", c.device,
                "Where the network runs; auto: a GPU if there is one. Results differ by rounding.");

@@ -125,7 +125,8 @@ TEST(ConfigTest, WrongTypesAreRefusedForEveryKey) {
     std::vector<std::string> wrong = {"[1]", "1979-05-27", "{a = 1}"};
     const bool text = std::holds_alternative<std::string*>(field.target) ||
                       std::holds_alternative<ChoiceAccess>(field.target);
-    if (text) wrong.insert(wrong.end(), {"1", "true", "1.5"});
+    if (text) wrong.insert(wrong.end(), {"1", "1.5"});
+    if (text && field.key != "overlap_updates") wrong.emplace_back("true");
     if (!text) wrong.push_back("\"text\"");
     if (std::holds_alternative<bool*>(field.target)) wrong.insert(wrong.end(), {"1", "0.0"});
     if (!text && !std::holds_alternative<bool*>(field.target)) wrong.push_back("true");
@@ -139,6 +140,21 @@ TEST(ConfigTest, WrongTypesAreRefusedForEveryKey) {
       EXPECT_TRUE(DifferingKeys(changed, {}).empty());
     }
   }
+}
+
+TEST(ConfigTest, AChoiceMayBeAFlagToo) {
+  RunConfig config;
+  for (const auto& [toml, text, value] :
+       {std::tuple{"true", "true", Overlap::kYes}, std::tuple{"\"false\"", "false", Overlap::kNo},
+        std::tuple{"\"auto\"", "\"auto\"", Overlap::kAuto},
+        std::tuple{"false", "false", Overlap::kNo}}) {
+    ApplyToml(config, std::string("overlap_updates = ") + toml, "f");
+    EXPECT_EQ(config.overlap_updates, value);
+    EXPECT_NE(DumpToml(config).find(std::string("overlap_updates = ") + text + "\n"),
+              std::string::npos);
+  }
+  SetKey(config, "overlap_updates", "true", "t");
+  EXPECT_EQ(config.overlap_updates, Overlap::kYes);
 }
 
 TEST(ConfigTest, AnUnknownChoiceGetsTheNearest) {

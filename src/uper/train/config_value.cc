@@ -116,10 +116,19 @@ bool SetText(std::string* target, const ConfigValue& value) {
   return true;
 }
 
+std::string_view FlagText(bool flag) { return flag ? "true" : "false"; }
+
+// A choice between yes, no and something else may be written as yes or no are.
 bool SetChoice(const ChoiceAccess& target, const ConfigValue& value) {
-  const auto* text = std::get_if<std::string>(&value);
-  if (text == nullptr) return false;
-  const auto found = std::find(target.names.begin(), target.names.end(), *text);
+  std::string_view name;
+  if (const auto* flag = std::get_if<bool>(&value)) {
+    name = FlagText(*flag);
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    name = *text;
+  } else {
+    return false;
+  }
+  const auto found = std::find(target.names.begin(), target.names.end(), name);
   if (found == target.names.end()) return false;
   target.set(static_cast<std::size_t>(found - target.names.begin()));
   return true;
@@ -145,14 +154,16 @@ std::string ChoicesText(const std::vector<std::string>& names) {
 }  // namespace
 
 std::string ConfigField::ValueText() const {
-  return std::visit(
-      Overloaded{[](bool* field) { return std::string(*field ? "true" : "false"); },
-                 [](int* field) { return std::to_string(*field); },
-                 [](std::int64_t* field) { return std::to_string(*field); },
-                 [](double* field) { return NumberText(*field); },
-                 [](std::string* field) { return Quoted(*field); },
-                 [](const ChoiceAccess& field) { return Quoted(field.names.at(field.get())); }},
-      target);
+  const auto choice_text = [](const ChoiceAccess& field) {
+    const std::string& name = field.names.at(field.get());
+    return name == FlagText(true) || name == FlagText(false) ? name : Quoted(name);
+  };
+  return std::visit(Overloaded{[](bool* field) { return std::string(FlagText(*field)); },
+                               [](int* field) { return std::to_string(*field); },
+                               [](std::int64_t* field) { return std::to_string(*field); },
+                               [](double* field) { return NumberText(*field); },
+                               [](std::string* field) { return Quoted(*field); }, choice_text},
+                    target);
 }
 
 std::string ConfigField::Expected() const {

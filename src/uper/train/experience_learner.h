@@ -60,6 +60,7 @@ struct LearningParts {
   Experience& experience;
   MetricsWindow& window;
   TimeShares& times;
+  bool overlaps = false;  // environments play while updates are made
 };
 
 std::unique_ptr<ExperienceLearner> MakeHostExperienceLearner(const LearningParts& parts);

@@ -55,7 +55,7 @@ class GpuExperienceLearner final : public ExperienceLearner {
     memory_.BeginActing(std::span(slots_).first(count * depth), static_cast<int>(count));
     queued_meanwhile_ = false;
     meanwhile();
-    if (parts_.config.environments == 1 && parts_.config.overlap_updates) PrepareActing();
+    if (parts_.config.environments == 1 && parts_.overlaps) PrepareActing();
     const std::size_t actions = q.size() / parts_.config.environments;
     const auto values = std::span(values_).first(count * actions);
     memory_.FinishActing(static_cast<int>(count), values);

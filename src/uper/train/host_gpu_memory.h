@@ -31,8 +31,8 @@ class HostGpuMemory final : public GpuReplay {
 
   const GpuReplaySpec& spec() const override { return spec_; }
 
-  // Called while values are computed, if there is one.
-  std::function<void()> on_acting;
+  // Called while values are computed, and when the next ones may be prepared, if there are any.
+  std::function<void()> on_acting, on_preparing;
 
   void Follow(const GpuRecordSource& transitions, const GpuRecordSource& frames) override {
     RunAll();
@@ -116,7 +116,9 @@ class HostGpuMemory final : public GpuReplay {
     std::copy(q_.begin(), q_.end(), q.begin());
   }
 
-  void PrepareActing() override {}
+  void PrepareActing() override {
+    if (on_preparing) on_preparing();
+  }
 
   void GetPriorities(std::span<float> priorities, double& largest) override {
     const SelectorState state = selector_->GetState();

@@ -24,10 +24,15 @@ double UnixSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+bool Overlaps(const RunConfig& config, const TrainerParts& parts) {
+  if (config.overlap_updates == Overlap::kAuto) return parts.gpu_memory != nullptr;
+  return config.overlap_updates == Overlap::kYes;
+}
+
 // Threads that play beside the trainer's own, which plays, too, unless it learns meanwhile.
-int WorkersOf(const RunConfig& config, const TrainerParts& parts) {
+int WorkersOf(const RunConfig& config, const TrainerParts& parts, bool overlaps) {
   const int threads = std::clamp(parts.environment_threads, 1, config.environments);
-  const bool learns_beside = config.overlap_updates && parts.gpu_memory == nullptr;
+  const bool learns_beside = overlaps && parts.gpu_memory == nullptr;
   return learns_beside ? threads : threads - 1;
 }
 
@@ -59,8 +64,9 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
           .to = config.replay.importance_exponent_to,
           .start = static_cast<double>(config.replay.importance_exponent_start_transitions),
           .end = static_cast<double>(config.replay.importance_exponent_end_transitions)},
+      overlaps_(Overlaps(config, parts_)),
       actors_({.environments = config.environments,
-               .workers = WorkersOf(config, parts_),
+               .workers = WorkersOf(config, parts_, overlaps_),
                .free_cores = config.environments > 1 && parts_.gpu_memory != nullptr,
                .seed = static_cast<std::uint64_t>(config.seed)},
               parts_.make_environment),
@@ -74,12 +80,13 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
                                .learner = *parts_.learner,
                                .experience = *parts_.experience,
                                .window = window_,
-                               .times = times_};
+                               .times = times_,
+                               .overlaps = overlaps_};
   learning_ = parts_.gpu_memory ? MakeGpuExperienceLearner(learning, *parts_.gpu_memory)
                                 : MakeHostExperienceLearner(learning);
   // Without workers those who are ahead would only wait.
-  runs_ahead_ = config.overlap_updates && learning_->values_ahead() &&
-                (config.environments == 1 || actors_.workers() > 0);
+  runs_ahead_ =
+      overlaps_ && learning_->values_ahead() && (config.environments == 1 || actors_.workers() > 0);
   const LoadResult loaded = writer_.Load();
   for (const std::string& note : loaded.notes) callbacks_.warn(note);
   const MetricsLogOptions logs{.csv = folder.metrics(),

@@ -130,6 +130,7 @@ class Trainer {
   TrainerCallbacks callbacks_;
   const LinearSchedule epsilon_;
   const LinearSchedule importance_exponent_;
+  const bool overlaps_;  // updates run while the next round is played
 
   // The state of the run, beside learner and experience.
   Actors actors_;

@@ -51,17 +51,18 @@ class TrainerResumeTest : public FolderTest {
   struct Ways {
     int threads = 1;
     bool overlap = false;
+    bool automatic = false;  // instead
     int stack = 3;
     bool gpu = false;  // the model of one
     // Called after every step of a training environment, with its index, if there is one.
     std::function<void(std::uint64_t)> on_step = {};
-    std::function<void()> on_acting = {};  // HostGpuMemory
+    std::function<void()> on_acting = {}, on_preparing = {};  // HostGpuMemory
   };
 
   // Trains until the end, or until so many steps were played; then everything is saved. True when
   // the run is complete.
   bool Train(const std::string& name, RunConfig config, const Ways& ways, int stop_at_step = -1) {
-    config.overlap_updates = ways.overlap;
+    if (!ways.automatic) config.overlap_updates = ways.overlap ? Overlap::kYes : Overlap::kNo;
     const RunFolder folder(folder_ / name);
     std::filesystem::create_directories(folder.path());
     ThreadPool pool(ways.threads);
@@ -83,6 +84,7 @@ class TrainerResumeTest : public FolderTest {
     if (ways.gpu) {
       auto gpu_memory = std::make_unique<HostGpuMemory>(*memory, *parts.learner);
       gpu_memory->on_acting = ways.on_acting;
+      gpu_memory->on_preparing = ways.on_preparing;
       parts.gpu_memory = std::move(gpu_memory);
     }
     parts.experience = MakeExperience(config, spec, ways.gpu && memory->draws);
@@ -223,6 +225,20 @@ TEST_F(TrainerResumeTest, UpdatesWaitForTheLastDecision) {
       {.threads = 3, .overlap = true, .gpu = true, .on_step = on_step, .on_acting = on_acting}));
   EXPECT_GT(decisions, 60);
   EXPECT_EQ(Result("ahead"), Result("in_step"));
+}
+
+// By itself a run with its memory on a GPU overlaps: it tells the GPU to get ready for the next
+// decision, which one that is in step with its updates does not.
+TEST_F(TrainerResumeTest, AGpuOverlapsUnlessToldNotTo) {
+  const RunConfig config = StackConfig(1);
+  int prepared = 0;
+  const auto on_preparing = [&] { ++prepared; };
+  ASSERT_TRUE(Train("in_step", config, {.gpu = true, .on_preparing = on_preparing}));
+  EXPECT_EQ(prepared, 0);
+  ASSERT_TRUE(
+      Train("automatic", config, {.automatic = true, .gpu = true, .on_preparing = on_preparing}));
+  EXPECT_GT(prepared, 0);
+  EXPECT_EQ(Result("automatic"), Result("in_step"));
 }
 
 TEST_F(TrainerResumeTest, SeveralEnvironmentsKeepTheRateOfUpdates) {

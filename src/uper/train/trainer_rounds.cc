@@ -189,14 +189,13 @@ void Trainer::RunUpdates() {
     update = end;
   }
   updates_due_.clear();
-  if (!config_.overlap_updates) learning_->Finish();
+  if (!overlaps_) learning_->Finish();
 }
 
 // Whether the updates that are due may wait for the next round: nothing may happen before it that
 // must see their result.
 bool Trainer::MayOverlap() const {
-  return config_.overlap_updates && frames_ < config_.frames && !DueNow().any() &&
-         !writer_.requested();
+  return overlaps_ && frames_ < config_.frames && !DueNow().any() && !writer_.requested();
 }
 
 }  // namespace uper

@@ -12,7 +12,7 @@
 namespace uper {
 namespace {
 
-constexpr int kUnprepared = 100;  // decisions, after one that it did not pay for
+constexpr int kUnprepared = 300;  // decisions, after one that it did not pay for
 
 }  // namespace
 
@@ -108,8 +108,9 @@ void CudaLearner::FinishActing(int count, std::span<float> q) {
              "values must fit the count");
   TakeActionValues(count, q);
   unprepared_ = std::max(0, unprepared_ - 1);
-  // Whoever waits so long shares the GPU with other programs, whose time waiting kernels take.
-  constexpr std::chrono::milliseconds kLong{1};
+  // Whoever waits so long shares the GPU with other programs, whose time waiting kernels take, or
+  // waits for updates, and not for the host.
+  constexpr std::chrono::microseconds kLong{200};
   if (std::exchange(given_, false) && std::chrono::steady_clock::now() - given_at_ > kLong) {
     unprepared_ = kUnprepared;
   }

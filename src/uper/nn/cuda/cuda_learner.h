@@ -104,8 +104,8 @@ class CudaLearner final : public GpuLearner {
   // at next_batch() after `batch_ready`, always the same event, which was recorded before the call.
   void ActAndQueueUpdates(BatchSource& source, Planes planes, int decisions, int updates,
                           cudaEvent_t batch_ready);
-  // Throws if something went wrong on the GPU.
-  void CheckWell() const { static_cast<void>(main_.IsDone()); }
+  // Whether everything has ended. Throws if something went wrong on the GPU.
+  bool IsDone() const { return main_.IsDone(); }
   // Waits for everything, whatever became of it.
   void AwaitEnd() noexcept { cudaStreamSynchronize(main_); }
 

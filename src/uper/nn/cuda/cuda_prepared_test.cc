@@ -41,7 +41,7 @@ class Game {
     for (int step = 0; step < steps; ++step) {
       SeeNext();
       if (chance_.Bernoulli(0.1)) AskForSomethingElse();
-      if (chance_.Bernoulli(0.003)) {  // longer than kernels wait
+      if (chance_.Bernoulli(0.001)) {  // longer than kernels wait
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
       }
       if (chance_.Bernoulli(0.1)) {

@@ -172,12 +172,16 @@ CudaReplay::Block& CudaReplay::NextBlock() {
   return block;
 }
 
-// Until the GPU has taken over that one. It may hardly ever be waited for.
+// Until the GPU has taken over that one. Hardly ever takes time.
 void CudaReplay::AwaitGrowth(std::uint64_t growth) {
-  constexpr int kLooks = 1 << 14;  // between questions whether something has gone wrong
+  constexpr int kLooks = 1 << 14;  // between questions whether it has ended, or gone wrong
   const std::atomic_ref<std::uint64_t> grown(grown_[0]);
-  for (int looks = 1; grown.load(std::memory_order_acquire) < growth; ++looks) {
-    if (looks % kLooks == 0) learner_.CheckWell();
+  const auto is_there = [&] { return grown.load(std::memory_order_acquire) >= growth; };
+  for (int looks = 1; !is_there(); ++looks) {
+    if (looks % kLooks == 0 && learner_.IsDone() && side_.IsDone()) {
+      UPER_CHECK(is_there(), "something that was stored was not taken over");
+      return;
+    }
   }
 }
 
