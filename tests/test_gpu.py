@@ -103,7 +103,8 @@ def hashes(uper, folder):
 def test_overlapped_and_resumed_runs_are_the_sequential_one(uper, gpu, tmp_path):
     if not gpu:
         pytest.skip("no GPU")
-    for name, more in [("plain", ["--set", "overlap_updates=false"]), ("overlapped", ["--set", "overlap_updates=true"])]:
+    for name, more in [("plain", ["--set", "overlap_updates=false"]),
+                       ("overlapped", ["--set", "overlap_updates=true"])]:
         for frames in [450, 900]:  # the second command goes on
             result = uper("train", "--agent", "qr-ens-uper", *SMALL, "--frames", frames, "--device",
                           "cuda", *more, "--out", tmp_path / name)
