@@ -88,6 +88,7 @@ void CudaLearner::PutPlanes(Planes planes, int count) {
   UPER_CHECK(count <= spec_.batch, "the batch does not fit");
   CancelPrepared();
   const std::size_t each = planes.size() / count;
+  if (planes_.planes() == 0) planes_ = PlaneTable(spec_.batch, each);
   for (int b = 0; b < count; ++b) {
     planes_.Put(b, asked_counts_[b] + 1, planes.subspan(b * each, each));
   }
@@ -144,7 +145,7 @@ bool CudaLearner::GivePrepared(Planes planes) {
 void CudaLearner::CancelPrepared() {
   if (!prepared_) return;
   prepared_ = false;
-  const std::vector<const std::byte*> zeros(spec_.network.input.channels);
+  const std::vector<const std::byte*> zeros(planes_.planes());
   planes_.Put(0, asked_counts_[0], zeros);
   TakeActionValues(1, {});
   planes_.ForgetLate();

@@ -104,8 +104,7 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
       uncertainty_(spec.batch),
       host_td_errors_(spec.batch),
       host_uncertainty_(spec.batch),
-      acting_activations_(acting_torso_.MakeActivations()),
-      planes_(std::size_t{1} * spec.batch * spec.network.input.channels) {
+      acting_activations_(acting_torso_.MakeActivations()) {
   const std::size_t batch = spec.batch;
   const std::size_t members = spec.network.members;
   const std::size_t actions = spec.network.actions;

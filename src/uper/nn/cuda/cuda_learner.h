@@ -228,7 +228,7 @@ class CudaLearner final : public GpuLearner {
   // [batch]: how often a sample's values were computed by the GPU, and asked for.
   DeviceBuffer<int> acting_counts_;
   std::vector<int> asked_counts_;
-  PlaneTable planes_;
+  PlaneTable planes_;  // made when first needed
   // Of a decision that was prepared: it waits for its planes; it has got them, and when.
   bool prepared_ = false, given_ = false;
   std::chrono::steady_clock::time_point given_at_;

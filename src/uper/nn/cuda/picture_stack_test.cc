@@ -188,7 +188,7 @@ TEST_F(PictureStackTest, PlanesMayBeAnywhere) {
   const AtariWeights weights(false);
   for (const int count : {2, 16}) {
     const ScatteredScreens screens(count);
-    PlaneTable table(screens.planes.size());
+    PlaneTable table(count, 4);
     screens.PutInto(table, 3);
     const std::vector<float> expected = OfTheKernel(screens.pixels, count, 1.0F / 255, weights);
     const DeviceBuffer<int> made = OnGpu(std::vector<int>(count, 2));
@@ -209,7 +209,7 @@ TEST_F(PictureStackTest, WaitsForItsPlanes) {
   const std::vector<float> of_zeros = OfTheKernel(black, 1, 1.0F / 255, weights);
   const std::vector<const std::byte*> nowhere(4);
   for (const int decision : {15, 16, 1000}) {
-    PlaneTable table(4);
+    PlaneTable table(1, 4);
     screens.PutInto(table, decision - 1);
     const DeviceBuffer<int> made = OnGpu(std::vector<int>{decision - 1});
     const PlanesToRead planes = table.ForKernels(made.data());

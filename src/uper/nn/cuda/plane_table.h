@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "uper/base/check.h"
 #include "uper/nn/cuda/device_buffer.h"
 
 namespace uper {
@@ -37,19 +38,23 @@ struct PlanesToRead {
 // there before or while kernels look for it.
 class PlaneTable {
  public:
-  // For as many planes in all.
-  explicit PlaneTable(std::size_t planes) : entries_(planes), late_(1) {}
+  PlaneTable() = default;
+  PlaneTable(std::size_t rows, std::size_t planes)
+      : planes_(planes), entries_(rows * planes), late_(1) {}
 
+  std::size_t planes() const { return planes_; }  // of a row
   PlanesToRead ForKernels(const int* made) {
     return {.entries = entries_.data(), .made = made, .late = late_.data()};
   }
 
   // All planes of a row, for its `decision`-th decision.
   void Put(std::size_t row, int decision, std::span<const std::byte* const> planes) {
-    for (std::size_t i = 0; i < planes.size(); ++i) {
+    UPER_CHECK(planes.size() == planes_ && (row + 1) * planes_ <= entries_.size(),
+               "a row of another form");
+    for (std::size_t i = 0; i < planes_; ++i) {
       const std::uint64_t bits = reinterpret_cast<std::uint64_t>(planes[i]) |
                                  static_cast<std::uint64_t>(decision) << PlaneEntry::kTagShift;
-      for (PlaneEntry::Copy& copy : entries_[row * planes.size() + i].copies) {
+      for (PlaneEntry::Copy& copy : entries_[row * planes_ + i].copies) {
         std::atomic_ref(copy.bits).store(bits, std::memory_order_release);
       }
     }
@@ -63,6 +68,7 @@ class PlaneTable {
   void ForgetLate() { late_[0] = 0; }
 
  private:
+  std::size_t planes_ = 0;
   PinnedBuffer<PlaneEntry> entries_;
   PinnedBuffer<int> late_;
 };
