@@ -30,9 +30,9 @@ bool Overlaps(const RunConfig& config, const TrainerParts& parts) {
 }
 
 // Threads that play beside the trainer's own, which plays, too, unless it learns meanwhile.
-int WorkersOf(const RunConfig& config, const TrainerParts& parts, bool overlaps) {
+int WorkersOf(const RunConfig& config, const TrainerParts& parts) {
   const int threads = std::clamp(parts.environment_threads, 1, config.environments);
-  const bool learns_beside = overlaps && parts.gpu_memory == nullptr;
+  const bool learns_beside = Overlaps(config, parts) && parts.gpu_memory == nullptr;
   return learns_beside ? threads : threads - 1;
 }
 
@@ -64,12 +64,12 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
           .to = config.replay.importance_exponent_to,
           .start = static_cast<double>(config.replay.importance_exponent_start_transitions),
           .end = static_cast<double>(config.replay.importance_exponent_end_transitions)},
-      overlaps_(Overlaps(config, parts_)),
       actors_({.environments = config.environments,
-               .workers = WorkersOf(config, parts_, overlaps_),
+               .workers = WorkersOf(config, parts_),
                .free_cores = config.environments > 1 && parts_.gpu_memory != nullptr,
                .seed = static_cast<std::uint64_t>(config.seed)},
               parts_.make_environment),
+      overlaps_(Overlaps(config, parts_)),
       session_start_(Clock::now()),
       last_row_time_(session_start_),
       last_progress_(session_start_),

@@ -130,9 +130,6 @@ class Trainer {
   TrainerCallbacks callbacks_;
   const LinearSchedule epsilon_;
   const LinearSchedule importance_exponent_;
-  const bool overlaps_;           // updates run while the next round is played
-  bool runs_ahead_ = false;       // actors may begin the next round before this one has ended
-  bool has_next_memory_ = false;  // for what they see in it
 
   // The state of the run, beside learner and experience.
   Actors actors_;
@@ -148,6 +145,9 @@ class Trainer {
   std::int64_t round_frames_ = 0;     // before it
   std::uint64_t round_frame_id_ = 0;  // of the first one that it stores, where frames are stacked
   std::size_t stored_ = 0;            // actors whose steps are stored
+  const bool overlaps_;               // updates run while the next one is played
+  bool runs_ahead_ = false;           // actors may begin the next one before it has ended
+  bool has_next_memory_ = false;      // for what they see in it
   std::vector<std::size_t> who_;      // whose actions are to be chosen
   std::vector<Sight> sights_;         // what they see
   std::optional<double> final_eval_return_;
