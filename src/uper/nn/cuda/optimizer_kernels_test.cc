@@ -195,26 +195,50 @@ std::vector<HeadCase> HeadCases() {
           {{.actions = 2, .members = 2, .hidden = 9, .outputs = 300, .separate_hidden = true}}};
 }
 
+// What gradients of a case are made of: random numbers on the GPU.
+class HeadBatch {
+ public:
+  explicit HeadBatch(const HeadCase& head)
+      : batch_(head.batch),
+        actions_(OnGpu(RandomInts(batch_, head.shape.actions, "actions"))),
+        masks_(OnGpu(Masks(head))),
+        hidden_(OnGpu(RandomFloats(std::size_t{1} * batch_ * head.shape.hidden_total(), "hidden"))),
+        d_out_(OnGpu(RandomFloats(std::size_t{1} * batch_ * head.shape.members * head.shape.outputs,
+                                  "d"))) {}
+
+  HeadGradient gradient() const {
+    return {.batch = batch_,
+            .actions = actions_.data(),
+            .masks = masks_.data(),
+            .hidden = hidden_.data(),
+            .d_out = d_out_.data()};
+  }
+
+ private:
+  static std::vector<std::uint64_t> Masks(const HeadCase& head) {
+    std::vector<std::uint64_t> bits;
+    for (const int mask : RandomInts(head.batch, 1024, "masks"))
+      bits.push_back(mask & head.members);
+    return bits;
+  }
+
+  const int batch_;
+  const DeviceBuffer<int> actions_;
+  const DeviceBuffer<std::uint64_t> masks_;
+  const DeviceBuffer<float> hidden_, d_out_;
+};
+
 TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
   for (const AnyOptimizer& optimizer : Optimizers()) {
-    for (const auto& [s, batch, members] : HeadCases()) {
-      SCOPED_TRACE(testing::Message() << s.hidden << " x " << s.outputs << ", batch " << batch);
+    for (const HeadCase& head : HeadCases()) {
+      const HeadShape& s = head.shape;
+      SCOPED_TRACE(testing::Message()
+                   << s.hidden << " x " << s.outputs << ", batch " << head.batch);
       const std::size_t size = std::size_t{1} * s.actions * s.members * s.hidden * s.outputs;
       std::vector<float> p = RandomFloats(size, "p"), m(size), v(size);
       DeviceBuffer<float> gpu_p = OnGpu(p), gpu_m = OnGpu(m), gpu_v = OnGpu(v);
-      const DeviceBuffer<int> actions = OnGpu(RandomInts(batch, s.actions, "actions"));
-      std::vector<std::uint64_t> bits;
-      for (const int mask : RandomInts(batch, 1024, "masks")) bits.push_back(mask & members);
-      const DeviceBuffer<std::uint64_t> masks = OnGpu(bits);
-      const DeviceBuffer<float> hidden =
-          OnGpu(RandomFloats(std::size_t{1} * batch * s.hidden_total(), "hidden"));
-      const DeviceBuffer<float> d_out =
-          OnGpu(RandomFloats(std::size_t{1} * batch * s.members * s.outputs, "d"));
-      const HeadGradient gradient{.batch = batch,
-                                  .actions = actions.data(),
-                                  .masks = masks.data(),
-                                  .hidden = hidden.data(),
-                                  .d_out = d_out.data()};
+      const HeadBatch samples(head);
+      const HeadGradient gradient = samples.gradient();
       DeviceBuffer<float> dw(size);
       LaunchHeadWeights(s, gradient, dw.data(), nullptr);
       const std::vector<float> stored_gradient = FromGpu(dw);
@@ -268,22 +292,13 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
 // also of weights that no sample teaches, which the second leaves alone.
 TEST_F(OptimizerKernelsTest, AStepThatIsMadeAgainIsAPlainStep) {
   for (const AnyOptimizer& optimizer : Optimizers()) {
-    for (const auto& [s, batch, members] : HeadCases()) {
-      SCOPED_TRACE(testing::Message() << s.hidden << " x " << s.outputs << ", batch " << batch);
+    for (const HeadCase& head : HeadCases()) {
+      const HeadShape& s = head.shape;
+      SCOPED_TRACE(testing::Message()
+                   << s.hidden << " x " << s.outputs << ", batch " << head.batch);
       const std::size_t size = std::size_t{1} * s.actions * s.members * s.hidden * s.outputs;
-      const DeviceBuffer<int> actions = OnGpu(RandomInts(batch, s.actions, "actions"));
-      std::vector<std::uint64_t> bits;
-      for (const int mask : RandomInts(batch, 1024, "masks")) bits.push_back(mask & members);
-      const DeviceBuffer<std::uint64_t> masks = OnGpu(bits);
-      const DeviceBuffer<float> hidden =
-          OnGpu(RandomFloats(std::size_t{1} * batch * s.hidden_total(), "hidden"));
-      const DeviceBuffer<float> d_out =
-          OnGpu(RandomFloats(std::size_t{1} * batch * s.members * s.outputs, "d"));
-      const HeadGradient gradient{.batch = batch,
-                                  .actions = actions.data(),
-                                  .masks = masks.data(),
-                                  .hidden = hidden.data(),
-                                  .d_out = d_out.data()};
+      const HeadBatch samples(head);
+      const HeadGradient gradient = samples.gradient();
       std::vector<float> squares = RandomFloats(size, "v");
       for (float& x : squares) x = 1 + x * x;  // above those of m
       DeviceBuffer<float> p = OnGpu(RandomFloats(size, "p")), m = OnGpu(RandomFloats(size, "m")),
