@@ -134,7 +134,7 @@ class GpuExperienceLearner final : public ExperienceLearner {
     memory_.QueueUpdates(std::span(updates).first(count));
     pending_ += count;
     queued_meanwhile_ = true;
-    if (pending_ > GpuReplay::kMaxQueued / 4) TakeReports();
+    if (pending_ > GpuReplay::kMaxQueued / 4) TakeReports();  // long before one is waited for
   }
 
   // Those that are there.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/await_shown.h"
 #include "uper/nn/cuda/cuda_learner.h"
 #include "uper/nn/cuda/observation_kernels.h"
 
@@ -50,29 +51,20 @@ void CudaLearner::StageObservations(std::span<const std::byte> observations, int
   }
 }
 
-// Looks on until the last kernel shows its results, but for those of a decision that is only
-// prepared: sooner than the end of the graph is known.
+// When the last kernel has shown them; but for those of a decision that is only prepared.
 void CudaLearner::TakeActionValues(int count, std::span<float> q) {
   if (spec_.loss.head == HeadKind::kCategorical) {
     main_.Synchronize();
     std::copy_n(q_.data(), q.size(), q.begin());
     return;
   }
-  constexpr int kLooks = 1 << 14;  // between questions whether it has ended, or gone wrong
   const std::size_t actions = spec_.network.actions;
   for (std::size_t i = 0; i < count * actions; ++i) {
     const int due = asked_counts_[i / actions] - (prepared_ && i < actions ? 1 : 0);
     const std::atomic_ref<std::uint64_t> place(shown_values_[i]);
     std::uint64_t shown = 0;
-    const auto is_there = [&] {
-      return ShownCount(shown = place.load(std::memory_order_relaxed)) == due;
-    };
-    for (int looks = 1; !is_there(); ++looks) {
-      if (looks % kLooks == 0 && main_.IsDone()) {  // then it is shown, now at the latest
-        UPER_CHECK(is_there(), "the GPU ended without showing its results");
-        break;
-      }
-    }
+    AwaitShown([&] { return ShownCount(shown = place.load(std::memory_order_relaxed)) == due; },
+               [&] { return main_.IsDone(); });
     if (i < q.size()) q[i] = ShownValue(shown);
   }
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "uper/base/check.h"
+#include "uper/nn/cuda/await_shown.h"
 #include "uper/replay/stored_priority.h"
 
 namespace uper {
@@ -14,6 +15,8 @@ namespace {
 constexpr std::size_t kBlocks = 4;            // in flight
 constexpr std::size_t kRecordsOfABlock = 64;  // transitions, and frames
 constexpr std::size_t kGrowths = 8;           // in flight
+// Frames and transitions that a graph begins with: what is new of one environment, as a rule.
+constexpr int kGraphItems = 4;
 // While the GPU is busy, so many decisions wait for the updates that may be queued behind them: as
 // one graph the two take some microseconds less, because what a graph prepares for its branches is
 // done while its first kernel runs.
@@ -166,6 +169,7 @@ CudaReplay::Block& CudaReplay::NextBlock() {
   Block& block = blocks_[next_block_];
   next_block_ = (next_block_ + 1) % blocks_.size();
   AwaitGrowth(block.taken);
+  // Decisions read frames of a block beside the growth that takes them over.
   if (acting_ && ++blocks_meanwhile_ >= static_cast<int>(blocks_.size())) {
     CheckCuda(cudaStreamSynchronize(learner_.stream()), "waiting for the GPU");
   }
@@ -174,15 +178,9 @@ CudaReplay::Block& CudaReplay::NextBlock() {
 
 // Until the GPU has taken over that one. Hardly ever takes time.
 void CudaReplay::AwaitGrowth(std::uint64_t growth) {
-  constexpr int kLooks = 1 << 14;  // between questions whether it has ended, or gone wrong
   const std::atomic_ref<std::uint64_t> grown(grown_[0]);
-  const auto is_there = [&] { return grown.load(std::memory_order_acquire) >= growth; };
-  for (int looks = 1; !is_there(); ++looks) {
-    if (looks % kLooks == 0 && learner_.IsDone() && side_.IsDone()) {
-      UPER_CHECK(is_there(), "something that was stored was not taken over");
-      return;
-    }
-  }
+  AwaitShown([&] { return grown.load(std::memory_order_acquire) >= growth; },
+             [&] { return learner_.IsDone() && side_.IsDone(); });
 }
 
 void CudaReplay::Stage(const ReplayGrowth& growth, Block* block, FramesAhead* ahead) {
@@ -196,9 +194,8 @@ void CudaReplay::Stage(const ReplayGrowth& growth, Block* block, FramesAhead* ah
   next_frame_ += growth.frame_count;
 }
 
-// Says where it is, for the next growth. False if there is nothing.
-bool CudaReplay::PutStaged() {
-  if (!staged_) return false;
+// Says where it is, for the next growth.
+void CudaReplay::PutStaged() {
   AwaitGrowth(asked_growths_ < kGrowths ? 0 : asked_growths_ + 1 - kGrowths);
   growths_[asked_growths_++ % kGrowths] = *staged_;
   if (staged_block_ != nullptr) staged_block_->taken = asked_growths_;
@@ -206,6 +203,16 @@ bool CudaReplay::PutStaged() {
   staged_block_ = nullptr;
   staged_ahead_ = nullptr;
   staged_.reset();
+}
+
+// Whether the next graph is to begin with it. More than a graph has blocks for is launched now.
+bool CudaReplay::StagedGrowsInGraph() {
+  if (!staged_) return false;
+  if (staged_->items() > kGraphItems) {
+    LaunchStaged();
+    return false;
+  }
+  PutStaged();
   return true;
 }
 
@@ -216,16 +223,13 @@ void CudaReplay::LaunchStaged() {
 }
 
 void CudaReplay::PutAndLaunchStaged(cudaStream_t stream) {
-  const int items =
-      staged_->frame_count + static_cast<int>(staged_->next_id - staged_->old_next_id);
+  const int items = staged_->items();
   PutStaged();
   LaunchGrow(memory_, Growths(), items, stream);
 }
 
-// In a graph: what is new of one environment, as a rule.
 void CudaReplay::EnqueueGrowth(cudaStream_t stream) {
-  constexpr int kItems = 4;
-  LaunchGrow(memory_, Growths(), kItems, stream);
+  LaunchGrow(memory_, Growths(), kGraphItems, stream);
 }
 
 ReplayGrowths CudaReplay::Growths() {
@@ -248,7 +252,7 @@ void CudaReplay::QueueUpdates(std::span<const GpuUpdate> updates) {
   if (decisions_ > 0) {
     QueueBehindDecisions(count);
   } else {
-    const bool grows = PutStaged();
+    const bool grows = StagedGrowsInGraph();
     learner_.QueueUpdates(*this, count, grows);
   }
   queued_ += updates.size();
@@ -380,7 +384,7 @@ void CudaReplay::BeginActing(std::span<const std::uint32_t> slots, int count) {
 
 void CudaReplay::PrepareActing() {
   if (decisions_ > 0 || !learner_.MayPrepareActing()) return;
-  const bool grows = PutStaged();
+  const bool grows = StagedGrowsInGraph();
   learner_.PrepareActing(*this, grows);
 }
 

@@ -61,7 +61,8 @@ class CudaReplay final : public GpuReplay, private BatchSource {
   FramesAhead* AheadAt(std::uint64_t frame);
   const std::byte* PixelsAhead(const FramesAhead& ahead, std::uint64_t frame) const;
   void Stage(const ReplayGrowth& growth, Block* block, FramesAhead* ahead);
-  bool PutStaged();
+  void PutStaged();
+  bool StagedGrowsInGraph();
   void LaunchStaged();
   void PutAndLaunchStaged(cudaStream_t stream);
   ReplayGrowths Growths();

@@ -167,8 +167,8 @@ __global__ void __launch_bounds__(kCopyThreads)
   if (blockIdx.x == 0) {
     GrowTree(memory, growth);
   } else {
-    const int items = growth.frame_count + static_cast<int>(growth.next_id - growth.old_next_id);
-    for (int item = static_cast<int>(blockIdx.x) - 1; item < items; item += gridDim.x - 1) {
+    for (int item = static_cast<int>(blockIdx.x) - 1; item < growth.items();
+         item += gridDim.x - 1) {
       TakeOver(memory, growth, item);
     }
   }

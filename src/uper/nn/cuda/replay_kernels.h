@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "uper/core/host_device.h"
 #include "uper/nn/cuda/batch_source.h"
 #include "uper/nn/cuda/plane_table.h"
 #include "uper/nn/gpu_replay.h"
@@ -69,6 +70,10 @@ struct ReplayGrowth {
   int frame_count = 0;
   const std::byte* records = nullptr;  // of the new transitions
   const std::byte* frames = nullptr;
+
+  UPER_HOST_DEVICE int items() const {
+    return frame_count + static_cast<int>(next_id - old_next_id);
+  }
 };
 // Those that the GPU takes over, one a launch: the ring is indexed by ReplayNumbers::growths.
 struct ReplayGrowths {
