@@ -21,9 +21,35 @@ __device__ void Show(float value, int count, std::uint64_t* to) {
                : "memory");
 }
 
+// What a warp's lane has of an action: its share of the weights and of the bias.
+struct ActionShare {
+  float weight[kUnitsPerLane];
+  float bias;
+
+  __device__ void Fetch(const HeadMeans& means, int member, int action, int first) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(member) * means.actions + action;
+    const float* w = means.weights + row * means.hidden;
+#pragma unroll
+    for (int i = 0; i < kUnitsPerLane; ++i) {
+      const int at = first + lane + i * kWarpSize;
+      weight[i] = at < means.hidden ? __ldg(w + at) : 0.0F;
+    }
+    bias = 0;
+    for (int k = lane; k < means.bias_members; k += kWarpSize) {
+      bias += __ldg(means.bias + k * means.actions + row);
+    }
+  }
+};
+
+// Values for a host that looks on: few blocks, and it waits for them.
+constexpr int kShownWarps = 20;
+
 // Grid: members, samples. A warp an action at a time, its lanes go along the hidden units. Few
-// registers leave room for the blocks of the kernel behind it.
-__global__ void __launch_bounds__(kThreads, 4)
+// registers leave room for the blocks of the kernel behind it. Weights of values that are shown
+// are there before the kernel before.
+template <bool kShown>
+__global__ void __launch_bounds__(kShown ? kShownWarps* kWarpSize : kThreads, kShown ? 1 : 4)
     MeansKernel(const __grid_constant__ HeadMeans means) {
   extern __shared__ __align__(16) float row_values[];  // [action]
   const int member = static_cast<int>(blockIdx.x);
@@ -31,48 +57,47 @@ __global__ void __launch_bounds__(kThreads, 4)
   const std::ptrdiff_t b = sample;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  AwaitPredecessor();
-  const int count = means.counts != nullptr ? means.counts[sample] + 1 : 0;
-  const float* units = means.units + b * means.unit_stride + member * means.member_step;
   const int warps = static_cast<int>(blockDim.x) / kWarpSize;
+  ActionShare share;
+  int count = 0;
+  if constexpr (kShown) {
+    share.Fetch(means, member, warp, 0);
+    count = means.counts[sample] + 1;
+  }
+  AwaitPredecessor();
+  const float* units = means.units + b * means.unit_stride + member * means.member_step;
   for (int action = warp; action < means.actions; action += warps) {
-    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(member) * means.actions + action;
-    const float* w = means.weights + row * means.hidden;
-    float bias = 0;
-    for (int k = lane; k < means.bias_members; k += kWarpSize) {
-      bias += __ldg(means.bias + k * means.actions + row);
-    }
     float sum = 0;
-    for (int first = lane; first < means.hidden; first += kUnitsPerLane * kWarpSize) {
-      float weight[kUnitsPerLane], unit[kUnitsPerLane];
+    for (int first = 0; first < means.hidden; first += kUnitsPerLane * kWarpSize) {
+      float unit[kUnitsPerLane];
 #pragma unroll
       for (int i = 0; i < kUnitsPerLane; ++i) {
-        const int at = first + i * kWarpSize;
-        weight[i] = at < means.hidden ? __ldg(w + at) : 0.0F;
+        const int at = first + lane + i * kWarpSize;
         unit[i] = at < means.hidden ? __ldg(units + at) : 0.0F;
       }
+      if (!kShown || action != warp || first > 0) share.Fetch(means, member, action, first);
 #pragma unroll
-      for (int i = 0; i < kUnitsPerLane; ++i) sum = fmaf(weight[i], unit[i], sum);
+      for (int i = 0; i < kUnitsPerLane; ++i) sum = fmaf(share.weight[i], unit[i], sum);
     }
-    sum = WarpSum(sum) + WarpSum(bias) / static_cast<float>(means.bias_members);
+    sum = WarpSum(sum) + WarpSum(share.bias) / static_cast<float>(means.bias_members);
     if (lane > 0) continue;
     row_values[action] = sum;
-    if (means.counts != nullptr) {
-      Show(sum, count, means.shown + b * means.actions + action);
-    } else {
-      means.values[(b * means.members + member) * means.actions + action] = sum;
-    }
+    if (!kShown) means.values[(b * means.members + member) * means.actions + action] = sum;
   }
-  if (means.chosen == nullptr && means.counts == nullptr) return;
   __syncthreads();
-  if (threadIdx.x > 0) return;
-  if (means.counts != nullptr) means.counts[sample] = count;
-  if (means.chosen == nullptr) return;
-  int best = 0;
-  for (int a = 1; a < means.actions; ++a) {
-    if (row_values[a] > row_values[best]) best = a;
+  if constexpr (kShown) {
+    // Side by side, so that they go over together.
+    for (int a = static_cast<int>(threadIdx.x); a < means.actions; a += blockDim.x) {
+      Show(row_values[a], count, means.shown + b * means.actions + a);
+    }
+    if (threadIdx.x == 0) means.counts[sample] = count;
+  } else if (means.chosen != nullptr && threadIdx.x == 0) {
+    int best = 0;
+    for (int a = 1; a < means.actions; ++a) {
+      if (row_values[a] > row_values[best]) best = a;
+    }
+    means.chosen[b * means.members + member] = best;
   }
-  means.chosen[b * means.members + member] = best;
 }
 
 // A warp a (sample, action, member).
@@ -157,11 +182,12 @@ HeadShape HeadShapeOf(const NetworkSpec& spec) {
 }
 
 void LaunchMeans(const HeadMeans& means, cudaStream_t stream, Follow follow) {
-  const unsigned threads = std::min(kWarps, means.actions) * kWarpSize;
-  LaunchKernel(
-      "means of the head", MeansKernel,
-      {dim3(means.members, means.batch), threads, sizeof(float) * means.actions, stream, follow},
-      means);
+  const bool shown = means.counts != nullptr;
+  const int warps = std::min(shown ? kShownWarps : kWarps, means.actions);
+  LaunchKernel("means of the head", shown ? MeansKernel<true> : MeansKernel<false>,
+               {dim3(means.members, means.batch), static_cast<unsigned>(warps * kWarpSize),
+                sizeof(float) * means.actions, stream, follow},
+               means);
 }
 
 void LaunchAtomValues(const HeadShape& shape, const AtomValues& call, cudaStream_t stream) {

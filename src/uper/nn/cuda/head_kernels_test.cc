@@ -160,6 +160,26 @@ TEST_F(HeadKernelsTest, SelectionsOfOneActionAndOfAll) {
   }
 }
 
+// Values for a host that looks on are those that are stored, together with how often they were
+// computed.
+void ExpectShown(HeadMeans means, const std::vector<float>& expected) {
+  std::vector<int> computed(means.batch);
+  for (int b = 0; b < means.batch; ++b) computed[b] = 3 * b;
+  DeviceBuffer<int> counts = OnGpu(computed);
+  PinnedBuffer<std::uint64_t> shown(expected.size());
+  means.values = nullptr;
+  means.counts = counts.data();
+  means.shown = shown.data();
+  LaunchMeans(means, nullptr);
+  const std::vector<int> after = FromGpu(counts);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const std::size_t b = i / means.actions;
+    EXPECT_EQ(ShownValue(shown[i]), expected[i]) << i;
+    EXPECT_EQ(ShownCount(shown[i]), computed[b] + 1) << i;
+    EXPECT_EQ(after[b], computed[b] + 1);
+  }
+}
+
 TEST_F(HeadKernelsTest, TablesAndTheMeansTheyGive) {
   for (const Fixture& f : Fixtures()) {
     const HeadShape& s = f.shape;
@@ -184,17 +204,18 @@ TEST_F(HeadKernelsTest, TablesAndTheMeansTheyGive) {
                  .values = values.data(),
                  .chosen = chosen.data()},
                 nullptr);
-    LaunchMeans({.batch = f.batch,
-                 .members = 1,
-                 .hidden = s.hidden_total(),
-                 .actions = s.actions,
-                 .units = gpu.hidden.data(),
-                 .unit_stride = s.hidden_total(),
-                 .weights = mean_weights.data(),
-                 .bias = member_bias.data(),
-                 .bias_members = s.members,
-                 .values = q.data()},
-                nullptr);
+    const HeadMeans of_ensemble{.batch = f.batch,
+                                .members = 1,
+                                .hidden = s.hidden_total(),
+                                .actions = s.actions,
+                                .units = gpu.hidden.data(),
+                                .unit_stride = s.hidden_total(),
+                                .weights = mean_weights.data(),
+                                .bias = member_bias.data(),
+                                .bias_members = s.members,
+                                .values = q.data()};
+    LaunchMeans(of_ensemble, nullptr);
+    ExpectShown(of_ensemble, FromGpu(q));
     LaunchMemberMean(s, f.batch, values.data(), mean_q.data(), nullptr);
     LaunchChoose(s, f.batch, false, values.data(), own.data(), nullptr);
     LaunchChoose(s, f.batch, true, values.data(), together.data(), nullptr);
