@@ -110,7 +110,7 @@ void CudaLearner::FinishActing(int count, std::span<float> q) {
 }
 
 bool CudaLearner::MayPrepareActing() const {
-  return !prepared_ && unprepared_ == 0 && learners_ == 1 && acting_torso_.reads_planes() &&
+  return !prepared_ && unprepared_ == 0 && !crowded() && acting_torso_.reads_planes() &&
          spec_.loss.head != HeadKind::kCategorical;
 }
 

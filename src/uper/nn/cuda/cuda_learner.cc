@@ -235,23 +235,24 @@ void CudaLearner::ActAndQueueUpdates(BatchSource& source, Planes planes, int dec
   Launch(source, {.decisions = decisions, .updates = updates}, batch_ready);
 }
 
-void CudaLearner::Launch(BatchSource& source, const SourceWork& work, cudaEvent_t batch_ready) {
+void CudaLearner::Launch(BatchSource& source, SourceWork work, cudaEvent_t batch_ready) {
   UPER_CHECK(!begun_, "an update is under way");
   UPER_CHECK(work.decisions <= spec_.batch, "the batch does not fit");
   UPER_CHECK(work.updates <= kMostUpdates, "too many updates at once");
   CancelPrepared();
+  work.crowded = work.updates > 0 && crowded();
   Graph& graph = source_graphs_[current_][work];
   if (!graph) {
     graph = Graph(main_, [&] {
       if (work.grows) source.EnqueueGrowth(main_);
       if (work.decisions > 0) EnqueueDecisions(source, work.decisions);
       if (batch_ready == nullptr && work.updates > 0) {
-        source.EnqueueBatch(next_batch(), /*urgent=*/true, main_);
+        source.EnqueueBatch(next_batch(), /*urgent=*/!work.crowded, main_);
       } else if (batch_ready != nullptr) {
         CheckCuda(cudaStreamWaitEvent(main_, batch_ready, cudaEventWaitExternal),
                   "cudaStreamWaitEvent");
       }
-      EnqueueUpdates(source, work.updates);
+      EnqueueUpdates(source, work.updates, work.crowded);
     });
   }
   graph.Launch(main_);

@@ -104,6 +104,9 @@ class CudaLearner final : public GpuLearner {
   // at next_batch() after `batch_ready`, always the same event, which was recorded before the call.
   void ActAndQueueUpdates(BatchSource& source, Planes planes, int decisions, int updates,
                           cudaEvent_t batch_ready);
+  // Whether there are other learners in this process. Kernels then leave room for theirs, and none
+  // waits for the host. Results are the same.
+  static bool crowded() { return learners_ > 1; }
   // Whether everything has ended. Throws if something went wrong on the GPU.
   bool IsDone() const { return main_.IsDone(); }
   // Waits for everything, whatever became of it.
@@ -123,18 +126,20 @@ class CudaLearner final : public GpuLearner {
   struct InRow {
     BatchSource* source = nullptr;
     bool first = true, last = true;  // of the graph's updates
+    bool crowded = false;
   };
   // What a graph does for a source, in this order.
   struct SourceWork {
     bool grows = false;
     int decisions = 0, updates = 0;
+    bool crowded = false;  // its kernels leave room for those of other learners
     auto operator<=>(const SourceWork&) const = default;
   };
-  void Launch(BatchSource& source, const SourceWork& work, cudaEvent_t batch_ready = nullptr);
+  void Launch(BatchSource& source, SourceWork work, cudaEvent_t batch_ready = nullptr);
   void EnqueueDecisions(BatchSource& source, int count);
-  void EnqueueUpdates(BatchSource& source, int count);
+  void EnqueueUpdates(BatchSource& source, int count, bool crowded);
   void EnqueueUpdate(ParameterSet& from, ParameterSet& to, const InRow& row);
-  void EnqueueForward(ParameterSet& from, Follow follow);
+  void EnqueueForward(ParameterSet& from, const InRow& row);
   void EnqueueTargetActions(ParameterSet& from);
   void EnqueueSelections(ParameterSet& from);
   void EnqueueHeadNorm(ParameterSet& from);
@@ -233,7 +238,6 @@ class CudaLearner final : public GpuLearner {
   bool prepared_ = false, given_ = false;
   std::chrono::steady_clock::time_point given_at_;
   int unprepared_ = 0;  // decisions that are not to be prepared
-  // Kernels that wait would be in the way of other learners.
   static inline std::atomic<int> learners_ = 0;
   // [current_][count]; made when first needed.
   std::array<std::vector<Graph>, 2> acting_graphs_;

@@ -1,4 +1,5 @@
-// Decisions whose kernels are started before it is known what they are about.
+// Decisions whose kernels are started before it is known what they are about, and learners that are
+// not alone.
 
 #include <chrono>
 #include <thread>
@@ -10,10 +11,10 @@ namespace {
 
 using CudaPreparedTest = GpuTest;
 
-LearnerSpec AtariSpec() {
+LearnerSpec AtariSpec(int batch = kBatch) {
   return {.network = NatureNetwork({.actions = 3, .members = 2, .outputs = 4}),
           .loss = {.head = HeadKind::kQuantile},
-          .batch = kBatch};
+          .batch = batch};
 }
 
 GpuReplaySpec AtariMemory() {
@@ -26,10 +27,10 @@ GpuReplaySpec AtariMemory() {
 // One game: everything that training asks of the GPU, now and then in another order.
 class Game {
  public:
-  explicit Game(bool prepares)
+  explicit Game(bool prepares, int batch = kBatch)
       : prepares_(prepares),
         store_(AtariMemory()),
-        learner_(AtariSpec()),
+        learner_(AtariSpec(batch)),
         memory_(learner_.MakeReplay(AtariMemory())) {
     InitializeOnline(learner_);
     store_.Add(20);
@@ -94,7 +95,8 @@ class Game {
     store_.Add(1);
     Follow();
     if (step % 4 == 0) {
-      memory_->QueueUpdate({.importance_exponent = 0.5, .uniforms = Uniforms(uniforms_)});
+      memory_->QueueUpdate(
+          {.importance_exponent = 0.5, .uniforms = Uniforms(uniforms_, learner_.spec().batch)});
     }
     if (step % 50 == 0) {
       while (memory_->NextReport(/*wait=*/true)) {
@@ -143,6 +145,23 @@ TEST_F(CudaPreparedTest, PreparedDecisionsAreTheSame) {
   Game game(true);
   EXPECT_TRUE(SameBits(game.Play(kSteps), expected));
   EXPECT_GT(game.prepared(), 0);  // how many depends on the time that decisions take
+}
+
+// Kernels that leave room for those of others, from some update on, find the same.
+TEST_F(CudaPreparedTest, AnotherLearnerChangesNothing) {
+  constexpr int kFew = 40, kSteps = 400;
+  constexpr int kManyPictures = 32;  // so many that pairs of blocks have them where it is alone
+  std::vector<float> expected;
+  {
+    Game alone(false, kManyPictures);
+    alone.Play(kFew);
+    expected = alone.Play(kSteps);
+  }
+  Game game(false, kManyPictures);
+  game.Play(kFew);
+  const CudaLearner other(AtariSpec());
+  EXPECT_TRUE(CudaLearner::crowded());
+  EXPECT_TRUE(SameBits(game.Play(kSteps), expected));
 }
 
 // Whoever shares the GPU with another learner must not be in its way.

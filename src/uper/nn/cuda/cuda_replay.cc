@@ -262,7 +262,7 @@ void CudaReplay::QueueUpdates(std::span<const GpuUpdate> updates) {
 void CudaReplay::QueueBehindDecisions(int updates) {
   CheckCuda(cudaStreamWaitEvent(side_, updated_), "cudaStreamWaitEvent");
   if (staged_) PutAndLaunchStaged(side_);
-  LaunchBatch(DrawTo(learner_.next_batch()), /*urgent=*/true, side_);
+  LaunchBatch(DrawTo(learner_.next_batch()), /*urgent=*/!learner_.crowded(), side_);
   batch_ready_.Record(side_);
   learner_.ActAndQueueUpdates(*this, acting_frames_, std::exchange(decisions_, 0), updates,
                               batch_ready_);

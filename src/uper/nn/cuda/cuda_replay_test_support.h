@@ -170,8 +170,8 @@ inline void InitializeOnline(Learner& learner) {
   learner.CopyTarget();
 }
 
-inline std::vector<double> Uniforms(RandomStream& stream) {
-  std::vector<double> uniforms(kBatch);
+inline std::vector<double> Uniforms(RandomStream& stream, int batch = kBatch) {
+  std::vector<double> uniforms(batch);
   for (double& u : uniforms) u = stream.Uniform();
   return uniforms;
 }

@@ -17,17 +17,16 @@ Torso::Pass CudaLearner::PassOf(Slot slot, ParameterSet& set) {
           .activations = &activations_[slot]};
 }
 
-void CudaLearner::EnqueueUpdates(BatchSource& source, int count) {
+void CudaLearner::EnqueueUpdates(BatchSource& source, int count, bool crowded) {
   for (int i = 0; i < count; ++i) {
     const int from = (current_ + i) % 2;
     EnqueueUpdate(sets_[from], sets_[1 - from],
-                  {.source = &source, .first = i == 0, .last = i + 1 == count});
+                  {.source = &source, .first = i == 0, .last = i + 1 == count, .crowded = crowded});
   }
 }
 
 void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, const InRow& row) {
-  // The batch of a later one was there before the end of the one before.
-  EnqueueForward(from, row.first ? Follow::kAfter : Follow::kOverlap);
+  EnqueueForward(from, row);
   ahead_fork_.Order(main_, ahead_);
   LaunchBeginStep(rules_, step_.data(), ahead_);
   CheckCuda(cudaEventRecord(begin_done_, ahead_), "cudaEventRecord");
@@ -50,8 +49,7 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, const InRo
   row.source->EnqueueEnd(step_.data(), ahead_, Follow::kAfter);
 }
 
-// `follow`: how the first kernel follows the one before.
-void CudaLearner::EnqueueForward(ParameterSet& from, Follow follow) {
+void CudaLearner::EnqueueForward(ParameterSet& from, const InRow& row) {
   if (!torso_.reads_pixels()) {
     LaunchConvertObservations(spec_.network.input, from.batch.data(), 2 * spec_.batch,
                               observations_.data(), main_);
@@ -64,7 +62,9 @@ void CudaLearner::EnqueueForward(ParameterSet& from, Follow follow) {
   for (int slot = 0; slot < static_cast<int>(activations_.size()); ++slot) {
     passes.push_back(PassOf(static_cast<Slot>(slot), from));
   }
-  torso_.Forward(passes, spec_.batch, main_, follow);
+  // The batch of a later one was there before the end of the one before.
+  const Follow follow = row.first ? Follow::kAfter : Follow::kOverlap;
+  torso_.Forward(passes, spec_.batch, main_, follow, row.crowded);
 }
 
 HeadMeans CudaLearner::MeansOf(const float* hidden, CudaHeadTables& tables, int batch) {

@@ -6,6 +6,7 @@
 #include "uper/nn/cuda/fixed_point.cuh"
 #include "uper/nn/cuda/mma.cuh"
 #include "uper/nn/cuda/pixel_share.cuh"
+#include "uper/nn/cuda/relu.cuh"
 
 namespace uper {
 
@@ -81,13 +82,6 @@ __device__ inline float SumOfBytes(int lowest, int low, int high, int highest) {
   return __ll2float_rn(static_cast<long long>(upper) * 65536 + lower);
 }
 
-// Not a number if one of them is not.
-__device__ inline float LargerOrNan(float x, float y) {
-  float larger;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(x), "f"(y));
-  return larger;
-}
-
 // What becomes of the sums of a lane's two filters.
 struct LaneFinish {
   float scale[2], bias[2];
@@ -101,10 +95,9 @@ struct LaneFinish {
       bias[i] = __ldg(filters + filter);
     }
   }
-  // ReLU, but what is not a number stays so.
   __device__ float operator()(const int (&sums)[kWholeBytes][4], int at) const {
     const float sum = SumOfBytes(sums[0][at], sums[1][at], sums[2][at], sums[3][at]);
-    return LargerOrNan(0.0F, fmaf(scale[at % 2], sum, bias[at % 2]));
+    return Relu(fmaf(scale[at % 2], sum, bias[at % 2]));
   }
 };
 

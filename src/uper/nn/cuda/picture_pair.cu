@@ -9,6 +9,7 @@
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/picture_pair.h"
 #include "uper/nn/cuda/picture_stack_shape.cuh"
+#include "uper/nn/cuda/relu.cuh"
 
 namespace uper {
 namespace {
@@ -177,9 +178,7 @@ __device__ void Finish(const float* sums, const float* bias, const Store& store)
   for (int m = static_cast<int>(threadIdx.x) / kQuads; m < Layer::kPositions;
        m += kThreads / kQuads) {
     const float4 sum = SumOfSharers<kSharers>(sums + m * Mine::kSumsPitch + n, Mine::kSums);
-    store(m, n,
-          make_float4(LargerOrNan(0.0F, sum.x + add.x), LargerOrNan(0.0F, sum.y + add.y),
-                      LargerOrNan(0.0F, sum.z + add.z), LargerOrNan(0.0F, sum.w + add.w)));
+    store(m, n, Relu(sum, add));
   }
 }
 

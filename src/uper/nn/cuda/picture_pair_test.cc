@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "uper/nn/cuda/picture_product.h"
 #include "uper/nn/cuda/picture_stack_test_support.h"
 
 namespace uper {
@@ -116,6 +117,53 @@ TEST_F(PicturePairTest, PassesAndPicturesDoNotChangeEachOther) {
   for (int i = 0; i < kLayers; ++i) {
     EXPECT_TRUE(SameBits(few[i], std::span(many[0][i]).first(few[i].size()))) << i;
     EXPECT_TRUE(SameBits(other[i], many[1][i])) << i;
+  }
+}
+
+// One of the other layers from the layer before it, by a kernel of its own.
+std::vector<float> LayerApart(const std::vector<float>& in, int layer, int count,
+                              const AtariWeights& weights) {
+  const ConvolutionSpec& spec = kAtariLayers[layer];
+  const int side = layer == 1 ? 20 : 9, out_side = layer == 1 ? 9 : 7;
+  const int channels = kAtariLayers[layer - 1].filters;
+  const int tap = channels * spec.filters;
+  const DeviceBuffer<float> a = OnGpu(in), w = OnGpu(weights.w[layer]);
+  const DeviceBuffer<float> bias = OnGpu(weights.bias[layer]);
+  DeviceBuffer<float> c = Poisoned(std::size_t{1} * count * kSizes[layer]);
+  PictureCall call{.pictures = count,
+                   .pixels = side * side,
+                   .channels = channels,
+                   .columns = spec.filters,
+                   .narrow = true,
+                   .by_channels = true,
+                   .c_picture = kSizes[layer],
+                   .finish = ProductFinish::kBiasRelu};
+  call.products[0] = {.height = out_side,
+                      .width = out_side,
+                      .tap_rows = spec.kernel,
+                      .tap_columns = spec.kernel,
+                      .a = a.data(),
+                      .windows = {.row = spec.stride * side, .column = spec.stride},
+                      .taps = {.row = side, .column = 1},
+                      .b = w.data(),
+                      .b_taps = {.row = spec.kernel * tap, .column = tap},
+                      .bias = bias.data(),
+                      .c = c.data(),
+                      .c_at = {.row = out_side * spec.filters, .column = spec.filters}};
+  LaunchPictures(call, nullptr);
+  return FromGpu(c);
+}
+
+TEST_F(PicturePairTest, KernelsOfTheirOwnHaveTheSameBits) {
+  constexpr int kCount = 20;
+  AtariWeights weights(false);
+  for (const bool finite : {true, false}) {
+    if (!finite) weights.w[1][1000] = std::numeric_limits<float>::quiet_NaN();
+    const Results found = OnePass(Screens(kCount, 256), kCount, 1.0F / 255, weights);
+    for (const int layer : {1, 2}) {
+      EXPECT_TRUE(SameBits(LayerApart(found[layer - 1], layer, kCount, weights), found[layer]))
+          << layer;
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include "uper/nn/cuda/double_mma.cuh"
 #include "uper/nn/cuda/launch.cuh"
 #include "uper/nn/cuda/picture_product.h"
+#include "uper/nn/cuda/relu.cuh"
 
 namespace uper {
 namespace {
@@ -61,11 +62,12 @@ struct Pitches {
 // What a block computes: at most kRows positions of one picture, and kColumns columns. A warp has
 // 16 columns at half of the positions, 8 positions a tile, and shares channels and taps with
 // others. So it needs few registers, and there is room for kernels that are not in such a hurry.
-template <int kTiles_, int kColumns_, Along kB_>
+template <int kTiles_, int kColumns_, Along kB_, bool kByChannels_ = false>
 struct Tile {
   static constexpr int kTiles = kTiles_;
   static constexpr int kColumns = kColumns_;
   static constexpr Along kB = kB_;
+  static constexpr bool kByChannels = kByChannels_;
   static constexpr int kRows = 8 * kTiles;
   static constexpr int kWarpTiles = (kTiles + 1) / 2;  // the second half may have one less
   static constexpr int kSharers = kWarps / 2 * kWarpColumns / kColumns;
@@ -181,9 +183,30 @@ __device__ void FindWindows(const PictureProduct& p, const float* picture, int p
   }
 }
 
-// A warp's share of the taps from `first` to `last` and their channels, eight channels at a time,
-// in order. `passed`: floats that the windows have been moved on. sums [8 positions][see
-// AddDoubleMma()]: columns are its rows.
+// Groups of eight channels of a warp, counted over taps: from begin to end, and of a tap those
+// below `most`.
+struct EightsOfWarp {
+  int begin, end;
+  int most;
+  int skip;  // from a tap's last to the next one's first
+
+  template <typename Tile>
+  __device__ static EightsOfWarp Of(const WarpPart<Tile>& part, int eights, int first, int last) {
+    const auto cut = [](int total, int sharer) { return total * sharer / Tile::kSharers; };
+    if constexpr (Tile::kByChannels) {
+      const int from = cut(eights, part.sharer);
+      const int to = cut(eights, part.sharer + 1);
+      return {first * eights + from, last * eights, to, eights - (to - from)};
+    } else {
+      const int total = (last - first) * eights;
+      return {first * eights + cut(total, part.sharer),
+              first * eights + cut(total, part.sharer + 1), eights, 0};
+    }
+  }
+};
+
+// A warp's share of the taps from `first` to `last` and their channels. `passed`: floats that the
+// windows have been moved on. sums [8 positions][see AddDoubleMma()]: columns are its rows.
 template <typename Tile>
 __device__ void Multiply(const PictureCall& call, const PictureProduct& p, const Pitches& pitch,
                          const WarpPart<Tile>& part, int first, int last, const float* weights,
@@ -192,11 +215,10 @@ __device__ void Multiply(const PictureCall& call, const PictureProduct& p, const
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int column = part.column + MmaGroup(lane);
   const int eights = call.channels / 8;
-  const int total = (last - first) * eights;
-  const int end = first * eights + total * (part.sharer + 1) / Tile::kSharers;
-  int at = first * eights + total * part.sharer / Tile::kSharers;
+  const auto mine = EightsOfWarp::Of(part, eights, first, last);
+  int at = mine.begin;
   const SmallDivision by_columns(p.tap_columns);
-  for (int tap = SmallDivision(eights).Quotient(at); at < end; ++tap) {
+  for (int tap = SmallDivision(eights).Quotient(at); at < mine.end; ++tap) {
     const int eight = at - tap * eights;
     const int to = by_columns.At(p.taps, tap) * pitch.pixel + 8 * eight;
 #pragma unroll
@@ -205,7 +227,7 @@ __device__ void Multiply(const PictureCall& call, const PictureProduct& p, const
     const float* b = weights + (Tile::kB == Along::kSide
                                     ? (tap * call.channels + channel) * Tile::kWeightPitch + column
                                     : (tap * Tile::kColumns + column) * pitch.column + channel);
-    const int count = min(end - at, eights - eight);
+    const int count = min(mine.end - at, mine.most - eight);
 #pragma unroll 1
     for (int i = 0; i < count; ++i) {
       double w[2][2];
@@ -225,7 +247,7 @@ __device__ void Multiply(const PictureCall& call, const PictureProduct& p, const
       }
       b += Tile::kB == Along::kSide ? 8 * Tile::kWeightPitch : 8;
     }
-    at += count;
+    at += count + mine.skip;
     passed = to + 8 * count;
   }
 }
@@ -246,9 +268,7 @@ __device__ float Masked(float mask, float value) { return mask > 0 ? value : 0.0
 __device__ float4 Finished(const PictureCall& call, const PictureProduct& p, const float* mask,
                            int n, float4 sum) {
   if (call.finish == ProductFinish::kBiasRelu) {
-    const float4 bias = __ldg(reinterpret_cast<const float4*>(p.bias + n));
-    return make_float4(fmaxf(0.0F, sum.x + bias.x), fmaxf(0.0F, sum.y + bias.y),
-                       fmaxf(0.0F, sum.z + bias.z), fmaxf(0.0F, sum.w + bias.w));
+    return Relu(sum, __ldg(reinterpret_cast<const float4*>(p.bias + n)));
   }
   if (call.finish == ProductFinish::kMask) {
     const float4 masks = __ldg(reinterpret_cast<const float4*>(mask));
@@ -357,6 +377,7 @@ void Launch(const PictureCall& call, cudaStream_t stream) {
 // Calls visit(Tile) for the tile of the call.
 template <int kTiles, typename Visit>
 auto WithColumns(const PictureCall& call, const Visit& visit) {
+  if (call.by_channels) return visit(Tile<kTiles, 16, Along::kSide, true>());
   if (call.b_along == Along::kSide) {
     return call.narrow ? visit(Tile<kTiles, 16, Along::kSide>())
                        : visit(Tile<kTiles, 32, Along::kSide>());
@@ -382,6 +403,7 @@ bool SuitsPictures(const PictureCall& call) {
   if (call.count > PictureCall::kMaxProducts || MostPositions(call) > 8 * kMostTiles[2]) {
     return false;
   }
+  if (call.by_channels && (!call.narrow || call.b_along != Along::kSide)) return false;
   if (!HasSmallDivisions(call)) return false;
   return WithTile(call, [&](auto tile) {
     return sizeof(float) * tile.Floats(call, MostTaps(call)) <= kLargestShared;

@@ -47,6 +47,9 @@ struct PictureCall {
   // Blocks have 16 columns instead of 32: where these would leave half of a large GPU without work.
   // The sums are others.
   bool narrow = false;
+  // Warps of a narrow block have some of the channels each (kSide only), instead of a run of taps
+  // and channels. The sums are those of LaunchPicturePairs().
+  bool by_channels = false;
   // B[i, j] is [channel, column] if its columns lie along memory (kSide), else [column, channel].
   Along b_along = Along::kSide;
   int mask_picture = 0, c_picture = 0;  // floats from one picture to the next

@@ -19,7 +19,7 @@ struct PictureCase {
   Along b_along = Along::kSide;
   ProductFinish finish = ProductFinish::kStore;
   int products = 1;
-  bool narrow = false;
+  bool narrow = false, by_channels = false;
 };
 
 int At(const Affine& offset, int row, int column) {
@@ -34,6 +34,7 @@ PictureCall CallOf(const PictureCase& c) {
                    .channels = c.channels,
                    .columns = c.columns,
                    .narrow = c.narrow,
+                   .by_channels = c.by_channels,
                    .b_along = c.b_along,
                    .finish = c.finish};
   const bool back = c.b_along == Along::kLength;
@@ -145,6 +146,8 @@ TEST_F(PictureProductTest, LayersOfTheAtariNetwork) {
     Check({11, 11, 64, 3, 1, 64, 3, Along::kLength, kMask, 1, narrow});
     Check({11, 11, 64, 2, 1, 32, 3, Along::kLength, kMask, 4, narrow});
   }
+  Check({20, 20, 32, 4, 2, 64, 5, Along::kSide, kRelu, 2, true, true});
+  Check({9, 9, 64, 3, 1, 64, 5, Along::kSide, kRelu, 2, true, true});
 }
 
 TEST_F(PictureProductTest, OddSizes) {
@@ -156,6 +159,10 @@ TEST_F(PictureProductTest, OddSizes) {
       Check({13, 8, 8, 5, 3, 96, 3, along, finish});
       Check({8, 13, 16, 1, 1, 32, 70, along, finish});  // as many positions as there may be
     }
+  }
+  // Channels for some of the warps, for all of them, and for some more than for others.
+  for (const int channels : {8, 24, 32, 72}) {
+    Check({7, 6, channels, 3, 1, 48, 3, Along::kSide, ProductFinish::kStore, 2, true, true});
   }
 }
 
@@ -182,6 +189,12 @@ TEST(PictureProduct, KnowsWhatItCannotDo) {
   EXPECT_FALSE(suits({20, 20, 32, 4, 1, 64, 1}, false));   // 289 positions
   EXPECT_FALSE(suits({21, 21, 128, 3, 3, 64, 1}, false));  // a picture of 233 KB
   EXPECT_FALSE(suits({1, 1, 1024, 1, 1, 16, 1}, true));    // more channels than it can divide by
+  PictureCase by_channels{20, 20, 32, 4, 2, 64, 1};
+  by_channels.by_channels = true;
+  EXPECT_TRUE(suits(by_channels, true));
+  EXPECT_FALSE(suits(by_channels, false));
+  by_channels.b_along = Along::kLength;
+  EXPECT_FALSE(suits(by_channels, true));
 }
 
 }  // namespace

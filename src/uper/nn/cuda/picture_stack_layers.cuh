@@ -2,8 +2,8 @@
 
 #include <cuda_pipeline_primitives.h>
 
-#include "uper/nn/cuda/exact_pixel_tile.cuh"
 #include "uper/nn/cuda/picture_stack_shape.cuh"
+#include "uper/nn/cuda/relu.cuh"
 
 namespace uper::picture_stack {
 
@@ -133,8 +133,7 @@ __device__ void OtherLayer(const float* in, const float* weights, const float* b
     AddTaps<Layer, In, kBlocks>(in, weights, y, four, sums);
     StoreSums<Layer::kOutSide>(sums, [&](int filter, int x, float sum) {
       const int f = 4 * four + filter;
-      store(y * Layer::kOutSide + x, f,
-            LargerOrNan(0.0F, sum + __ldg(bias + Rank() * Mine::kFilters + f)));
+      store(y * Layer::kOutSide + x, f, Relu(sum + __ldg(bias + Rank() * Mine::kFilters + f)));
     });
   }
 }

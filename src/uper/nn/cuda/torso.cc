@@ -270,7 +270,8 @@ const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
   return layer == 0 ? pass.observations : pass.activations->layers[layer - 1].data();
 }
 
-void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream, Follow follow) {
+void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream, Follow follow,
+                    bool crowded) {
   UPER_CHECK(static_cast<int>(passes.size()) <= options_.max_passes && count <= options_.max_batch,
              "more passes or observations than there is memory for");
   std::size_t first = 0;
@@ -278,7 +279,11 @@ void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream
     for (const Pass& pass : passes) ForwardStack(pass, count, stream);
     first = PictureStack::kLayers;
   } else if (has_picture_pairs_) {
-    ForwardPairs(passes, count, stream, follow);
+    if (crowded) {
+      ForwardApart(passes, count, stream, follow);
+    } else {
+      ForwardPairs(passes, count, stream, follow);
+    }
     first = PictureStack::kLayers;
   } else if (has_pixel_convolution_) {
     ForwardPixels(passes, count, stream, follow);

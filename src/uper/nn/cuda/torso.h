@@ -53,8 +53,9 @@ class Torso {
     Activations* activations = nullptr;
   };
   // `follow`: of the first kernel, if that is one of pixels (see PixelConvolution); else kAfter.
+  // `crowded`: others use the GPU, too, and find room beside its kernels; results are the same.
   void Forward(std::span<const Pass> passes, int count, cudaStream_t stream,
-               Follow follow = Follow::kAfter);
+               Follow follow = Follow::kAfter, bool crowded = false);
 
   // Streams beside the main one, for work that nothing waits for until the end.
   struct Branches {
@@ -131,6 +132,8 @@ class Torso {
                      Follow follow) const;
   void ForwardStack(const Pass& pass, int count, cudaStream_t stream) const;
   void ForwardPairs(std::span<const Pass> passes, int count, cudaStream_t stream,
+                    Follow follow) const;
+  void ForwardApart(std::span<const Pass> passes, int count, cudaStream_t stream,
                     Follow follow) const;
   bool ParametersSuitVectors() const;
   bool PaysAsPairs() const;

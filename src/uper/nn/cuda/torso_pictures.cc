@@ -70,6 +70,18 @@ void Torso::ForwardPairs(std::span<const Pass> passes, int count, cudaStream_t s
   LaunchPicturePairs(call, stream);
 }
 
+// The same results with a kernel a layer: a pair of blocks has all of two multiprocessors, and has
+// to wait until they are empty.
+void Torso::ForwardApart(std::span<const Pass> passes, int count, cudaStream_t stream,
+                         Follow follow) const {
+  ForwardPixels(passes, count, stream, follow);
+  for (int i = 1; i < PicturePair::kLayers; ++i) {
+    PictureCall call = ForwardPictures(i, passes, count);
+    call.narrow = call.by_channels = true;
+    LaunchPictures(call, stream);
+  }
+}
+
 // Without passes: of the size that work is cut for.
 PictureCall Torso::ForwardPictures(std::size_t index, std::span<const Pass> passes,
                                    int count) const {
