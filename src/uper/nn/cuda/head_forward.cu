@@ -21,7 +21,7 @@ __device__ void Show(float value, int count, std::uint64_t* to) {
                : "memory");
 }
 
-// What a warp's lane has of an action: its share of the weights and of the bias.
+// What a lane has of an action: its share of the bias, and of the weights from `first` on.
 struct ActionShare {
   float weight[kUnitsPerLane];
   float bias;
@@ -46,8 +46,8 @@ struct ActionShare {
 constexpr int kShownWarps = 20;
 
 // Grid: members, samples. A warp an action at a time, its lanes go along the hidden units. Few
-// registers leave room for the blocks of the kernel behind it. Weights of values that are shown
-// are there before the kernel before.
+// registers leave room for the blocks of the kernel behind it. What is to be shown is waited for:
+// what is known before the hidden units are there is fetched before.
 template <bool kShown>
 __global__ void __launch_bounds__(kShown ? kShownWarps* kWarpSize : kThreads, kShown ? 1 : 4)
     MeansKernel(const __grid_constant__ HeadMeans means) {
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kShown ? kShownWarps* kWarpSize : kThreads, kS
   __syncthreads();
   if constexpr (kShown) {
     // Side by side, so that they go over together.
-    for (int a = static_cast<int>(threadIdx.x); a < means.actions; a += blockDim.x) {
+    for (int a = static_cast<int>(threadIdx.x); a < means.actions; a += warps * kWarpSize) {
       Show(row_values[a], count, means.shown + b * means.actions + a);
     }
     if (threadIdx.x == 0) means.counts[sample] = count;

@@ -84,6 +84,7 @@ struct HeadMeans {
   int* chosen = nullptr;
   // If not null, [batch]: how often a sample's values (members = 1) were computed. They are shown
   // to a host that looks on then, [batch, action] in its memory, instead of stored in `values`.
+  // With Follow::kOverlap weights, bias and counts must not be written by the kernels right before.
   int* counts = nullptr;
   std::uint64_t* shown = nullptr;
 };

@@ -61,7 +61,8 @@ struct Pitches {
 
 // What a block computes: at most kRows positions of one picture, and kColumns columns. A warp has
 // 16 columns at half of the positions, 8 positions a tile, and shares channels and taps with
-// others. So it needs few registers, and there is room for kernels that are not in such a hurry.
+// others, or only channels. So it needs few registers, and there is room for kernels that are not
+// in such a hurry.
 template <int kTiles_, int kColumns_, Along kB_, bool kByChannels_ = false>
 struct Tile {
   static constexpr int kTiles = kTiles_;
