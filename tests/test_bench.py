@@ -212,6 +212,13 @@ def test_scaling_is_drawn_from_its_tables(tmp_path):
     assert len(list(tmp_path.glob("*.png"))) == 6
 
 
+def test_runs_side_by_side_have_a_thread_each_unless_told_otherwise(uper):
+    words = ("bench", "train", "--agent", "dqn", "--frames", 300, "--runs", 2)
+    assert run_json(uper, *words)["threads"] == 1
+    assert run_json(uper, *words, "--threads", 2)["threads"] == 2
+    assert run_json(uper, *words, "--set", "threads=2")["threads"] == 2
+
+
 @pytest.mark.parametrize("seconds", [0.01, 0.03, 0.3, 3])
 def test_ctrl_c_ends_runs_side_by_side_also_before_they_have_begun(seconds):
     process = subprocess.Popen([ROOT / "build" / "uper", "bench", "train", "--env", "minatar/breakout", "--agent", "dqn",

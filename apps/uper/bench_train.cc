@@ -53,6 +53,7 @@ RunConfig ConfigOf(const BenchTrainOptions& options) {
   }
   if (!options.device.empty()) inputs.flags.push_back({"--device", "device", options.device});
   RunConfig config = ResolveConfig(inputs);
+  if (options.runs > 1 && config.threads == 0) config.threads = 1;
   SayWhyCpu(config);
   config.checkpoint_every_frames = options.replay_transitions > 0
                                        ? std::max<std::int64_t>(1, config.frames / kSaves)
@@ -410,7 +411,7 @@ void PrintText(const nlohmann::ordered_json& json) {
 
 int BenchTrain(const BenchTrainOptions& options, const StopFlag& stop) {
   const RunConfig config = ConfigOf(options);
-  const int threads = options.runs > 1 ? 1 : ThreadsOf(config);
+  const int threads = ThreadsOf(config);
   if (options.replay_transitions > config.replay.capacity_transitions) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--replay-transitions {} is above replay.capacity_transitions {}",

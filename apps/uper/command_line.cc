@@ -346,7 +346,7 @@ void AddBenchTrain(CLI::App& bench, const StopFlag& stop, Command& chosen) {
       ->check(CLI::Range(1, 1024));
   command
       ->add_option("--runs", options->runs,
-                   "Runs side by side, a thread each, until the first has its frames")
+                   "Runs side by side, until the first has its frames; by default a thread each")
       ->check(CLI::Range(1, 1024));
   command->add_option("--device", options->device, "cpu, cuda or auto");
   AddSettings(command, options->assignments, "key=value: any key of the configuration");
