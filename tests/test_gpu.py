@@ -7,6 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from conftest import ROOT
 
 SMALL = ["--env", "minatar/breakout", "--set", "replay.minimum_transitions=100", "--set",
          "evaluate_every_frames=0", "--set", "checkpoint_every_frames=200", "--no-plots"]
@@ -115,26 +116,31 @@ def test_overlapped_and_resumed_runs_are_the_sequential_one(uper, gpu, tmp_path)
     assert hashes(uper, tmp_path / "overlapped") == hashes(uper, tmp_path / "whole")
 
 
-def test_runs_of_a_sweep_share_the_gpu(uper, gpu, tmp_path):
+@pytest.mark.parametrize("game, frames", [("minatar/breakout", 400), ("atari/pong", 4000)])
+def test_runs_of_a_sweep_share_the_gpu(uper, gpu, tmp_path, game, frames):
     if not gpu:
         pytest.skip("no GPU")
     plan = tmp_path / "sweep.toml"
-    plan.write_text("""agents = ["qr-ens-uper"]
-environments = ["minatar/breakout"]
+    plan.write_text(f"""agents = ["qr-ens-uper"]
+environments = ["{game}"]
 seeds = [1, 2, 3]
 [fixed]
 device = "cuda"
 threads = 1
-frames = 400
+frames = {frames}
 evaluate_every_frames = 0
 replay.minimum_transitions = 100
+replay.capacity_transitions = 2000
+exploration.epsilon_from = 0.1
 """)
     result = uper("sweep", plan, "--jobs", 3, "--out", tmp_path / "sweep", "--json")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["done"] == 3
-    alone = uper("train", "--agent", "qr-ens-uper", "--env", "minatar/breakout", "--seed", 2, "--device", "cuda",
-                 "--frames", 400, "--set", "threads=1", "--set", "evaluate_every_frames=0", "--set",
-                 "replay.minimum_transitions=100", "--no-plots", "--out", tmp_path / "alone")
+    settings = ["threads=1", "evaluate_every_frames=0", "replay.minimum_transitions=100",
+                "replay.capacity_transitions=2000", "exploration.epsilon_from=0.1"]
+    alone = uper("train", "--agent", "qr-ens-uper", "--env", game, "--seed", 2, "--device", "cuda", "--frames", frames,
+                 *(word for setting in settings for word in ("--set", setting)), "--no-plots", "--out",
+                 tmp_path / "alone")
     assert alone.returncode == 0, alone.stderr
     runs = json.loads(result.stdout)["runs"]
     assert hashes(uper, runs[1]["folder"]) == hashes(uper, tmp_path / "alone")
@@ -155,6 +161,16 @@ def test_a_step_is_that_of_the_cpu(uper, gpu, tmp_path, agent):
             continue
         scale = np.abs(cpu[name].astype(np.float64)).max() or 1
         assert np.abs(cpu[name].astype(np.float64) - cuda[name]).max() <= 1e-5 * scale, name
+
+
+@pytest.mark.soak
+def test_a_thousand_updates_of_atari_size_are_those_of_the_cpu(gpu):
+    if not gpu:
+        pytest.skip("no GPU")
+    result = subprocess.run([ROOT / "build" / "release" / "cuda_test", "--gtest_also_run_disabled_tests",
+                             "--gtest_filter=CudaUpdateTest.DISABLED_*"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout[-2000:]
+    assert "1 test from" in result.stdout
 
 
 def test_a_lost_gpu_ends_the_run_and_leaves_its_checkpoints(uper, gpu, tmp_path):

@@ -37,7 +37,8 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
 
-  // `urgent`: nothing else runs beside it.
+  // `urgent`: it is waited for and may take all the room it can use; else it leaves room for
+  // others.
   virtual void EnqueueBatch(const BatchPointers& to, bool urgent, cudaStream_t stream) = 0;
   // What is new since the last time, from where it is said to be when the graph runs.
   virtual void EnqueueGrowth(cudaStream_t stream) = 0;

@@ -84,7 +84,8 @@ struct HeadMeans {
   int* chosen = nullptr;
   // If not null, [batch]: how often a sample's values (members = 1) were computed. They are shown
   // to a host that looks on then, [batch, action] in its memory, instead of stored in `values`.
-  // With Follow::kOverlap weights, bias and counts must not be written by the kernels right before.
+  // With Follow::kOverlap, weights, bias and counts must have been there before the first of the
+  // kernels that overlap was started.
   int* counts = nullptr;
   std::uint64_t* shown = nullptr;
 };

@@ -106,8 +106,7 @@ struct ReplayDraw {
   double* probabilities = nullptr;             // [batch], out
   BatchPointers out;
 };
-// Slots, probabilities, weights and everything else of a batch. `urgent`: others wait
-// for it, rather than for the room that it takes.
+// Slots, probabilities, weights and everything else of a batch. `urgent`: see BatchSource.
 void LaunchBatch(const ReplayDraw& draw, bool urgent, cudaStream_t stream);
 
 // What an update found, for the host: rings in pinned memory, of `batch` entries but the first.
