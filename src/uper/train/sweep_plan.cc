@@ -180,7 +180,8 @@ class Reader {
       Settings point;
       for (const TomlEntry& value : item.items) {
         const auto shorthand = ShortKeys().find(value.key);
-        if (shorthand != ShortKeys().end()) {
+        const bool is_number_of_environments = value.key == "environments" && !value.is_array;
+        if (shorthand != ShortKeys().end() && !is_number_of_environments) {
           Refuse(value, "a point of [[list]] has one value a key: write " + shorthand->second);
         }
         point.push_back(SettingOf(value, value.key));

@@ -69,6 +69,22 @@ agent.name = "qr-dqn"
   EXPECT_EQ(plan.runs[3].config.seed, 2);
 }
 
+// The number of environments has the name of the list of games, which stands outside all tables.
+TEST(SweepPlan, NumbersOfEnvironmentsMayVary) {
+  for (const char* varies : {"[grid]\nenvironments = [1, 16]\n",
+                             "[[list]]\nenvironments = 1\n[[list]]\nenvironments = 16\n"}) {
+    const SweepPlan plan =
+        ParseSweepPlan("environments = [\"minatar/asterix\"]\n" + std::string(varies), "s.toml");
+    ASSERT_EQ(plan.runs.size(), 2u) << varies;
+    EXPECT_EQ(plan.runs[0].config.environments, 1);
+    EXPECT_EQ(plan.runs[1].config.environments, 16);
+    EXPECT_EQ(plan.runs[1].config.environment.name, "minatar/asterix");
+    EXPECT_EQ(plan.runs[1].name, "minatar-asterix_qr-ens-uper_environments=16_seed=1");
+  }
+  ExpectInError("[[list]]\nenvironments = [\"minatar/asterix\"]\n",
+                {"s.toml:2", "environment.name"});
+}
+
 TEST(SweepPlan, NamesAreUniqueFileNames) {
   const SweepPlan plan = ParseSweepPlan(R"(
 [grid]
