@@ -212,6 +212,17 @@ def test_scaling_is_drawn_from_its_tables(tmp_path):
     assert len(list(tmp_path.glob("*.png"))) == 6
 
 
+def test_bench_learner_takes_an_instruction_set(uper):
+    words = ("bench", "learner", "--agent", "dqn", "--repeats", 1, "--no-peers", "--threads", 1)
+    best = run_json(uper, *words)["instruction_set"]
+    assert run_json(uper, *words, "--instructions", best)["instruction_set"] == best
+    result = uper(*words, "--instructions", "AVX1")
+    assert result.returncode == 2 and "AVX1" in result.stderr and best in result.stderr
+    if best.startswith("AVX3"):
+        assert run_json(uper, *words, "--instructions", "AVX2")["instruction_set"] == "AVX2"
+        assert run_json(uper, *words, "--instructions", "AVX2", "--parts")["instruction_set"] == "AVX2"
+
+
 def test_runs_side_by_side_have_a_thread_each_unless_told_otherwise(uper):
     words = ("bench", "train", "--agent", "dqn", "--frames", 300, "--runs", 2)
     assert run_json(uper, *words)["threads"] == 1

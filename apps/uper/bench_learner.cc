@@ -195,6 +195,7 @@ void PrintTable(const BenchLearnerOptions& options, const LearnerTimes& times,
 }  // namespace
 
 int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
+  if (!options.instructions.empty()) UseSimdTarget(options.instructions);
   if (options.parts) return BenchStepParts(options, stop);
   const RunConfig config = ConfigOf(options);
   const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));

@@ -307,6 +307,8 @@ void AddBenchLearner(CLI::App& bench, const StopFlag& stop, Command& chosen) {
                     "CPU: also time PyTorch where Python has it (default: yes)");
   command->add_flag("--parts", options->parts,
                     "CPU: time every part of an update instead, beside what the machine can do");
+  command->add_option("--instructions", options->instructions,
+                      "CPU: AVX2, or what else `uper doctor` calls kernels (default: the best)");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper bench learner --agent qr-ens-uper --network minatar");
   RunsWith(command, options, chosen, BenchLearner, stop);

@@ -137,8 +137,9 @@ struct BenchLearnerOptions {
   int threads = 0;  // 0: all cores
   int repeats = 7;
   std::string device = "cpu";
-  bool peers = true;   // also time PyTorch
-  bool parts = false;  // where the time goes, instead
+  bool peers = true;         // also time PyTorch
+  bool parts = false;        // where the time goes, instead
+  std::string instructions;  // of the CPU's kernels; empty: the best
   std::vector<std::string> assignments;
   bool json = false;
 };

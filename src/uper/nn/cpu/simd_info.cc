@@ -5,6 +5,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "uper/base/error.h"
 #include "uper/nn/cpu/simd_info.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -39,6 +40,15 @@ std::vector<std::int64_t> RunnableSimdTargets() {
 void UseSimdTarget(std::int64_t target) {
   hwy::SetSupportedTargetsForTest(target);
   hwy::GetChosenTarget().DeInit();  // the next call of a kernel chooses anew
+}
+
+void UseSimdTarget(const std::string& name) {
+  std::string names;
+  for (const std::int64_t target : RunnableSimdTargets()) {
+    if (hwy::TargetName(target) == name) return UseSimdTarget(target);
+    names += (names.empty() ? "" : ", ") + std::string(hwy::TargetName(target));
+  }
+  throw Error(ErrorKind::kUsage, "no instruction set '" + name + "' here; there are " + names);
 }
 
 }  // namespace uper
