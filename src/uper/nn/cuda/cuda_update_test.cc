@@ -21,6 +21,7 @@ struct Difference {
   double error, tolerance;
   bool beyond_relu = false;   // it depends on the derivatives of the torso's ReLUs
   bool beyond_greedy = true;  // it depends on the target's actions
+  std::string layer = {};     // whose gradient it depends on
 };
 
 double Largest(std::span<const double> values) {
@@ -41,19 +42,48 @@ double Distance(std::span<const float> x, std::span<const float> y) {
   return Norm(difference);
 }
 
-// How far the gradients of a layer's weights or bias are from each other. That of a bias is a sum
-// that may cancel, so both are measured by the gradient of the whole layer.
-double GradientError(const ParameterLayout& layout, const ParameterView& view,
-                     std::span<const float> gradient, std::span<const float> expected) {
-  const std::string layer = view.name.substr(0, view.name.rfind('/'));
+std::string LayerOf(const ParameterView& view) { return view.name.substr(0, view.name.rfind('/')); }
+
+// Weights and bias.
+std::span<const float> OfLayer(const ParameterLayout& layout, const std::string& layer,
+                               std::span<const float> all) {
   const ParameterView& w = layout.Find(layer + "/w");
-  const std::size_t layer_size = w.size() + layout.Find(layer + "/b").size();
-  const double distance = Distance(gradient.subspan(view.offset, view.size()),
-                                   expected.subspan(view.offset, view.size()));
-  return distance == 0 ? 0 : distance / Norm(expected.subspan(w.offset, layer_size));
+  return all.subspan(w.offset, w.size() + layout.Find(layer + "/b").size());
 }
 
-// One update from the same state on both. Parameters are compared by how far they moved.
+// How far the gradients (or their moments) of a layer's weights or bias are from each other. That
+// of a bias is a sum that may cancel, so both are measured by the whole layer's.
+double GradientError(const ParameterLayout& layout, const ParameterView& view,
+                     std::span<const float> gradient, std::span<const float> expected) {
+  const double distance = Distance(gradient.subspan(view.offset, view.size()),
+                                   expected.subspan(view.offset, view.size()));
+  return distance == 0 ? 0 : distance / Norm(OfLayer(layout, LayerOf(view), expected));
+}
+
+// How far the samples' gradients of a layer cancel: the sum of their norms over the norm of their
+// sum.
+double Cancellation(const LearnerSpec& spec, ThreadPool& pool, const LearnerState& state, Data data,
+                    const std::string& layer) {
+  CpuLearner learner(spec, pool);
+  const std::vector<float> weights = data.weights;
+  const auto norm = [&] {
+    std::ranges::copy(state.online, learner.State().online.begin());
+    std::ranges::copy(state.target, learner.State().target.begin());
+    learner.SetUpdated(0);
+    learner.Update(data.View());
+    return Norm(OfLayer(learner.layout(), layer, learner.gradient()));
+  };
+  const double whole = norm();
+  double sum = 0;
+  for (int b = 0; b < spec.batch; ++b) {
+    std::ranges::fill(data.weights, 0.0F);
+    data.weights[b] = weights[b];
+    sum += norm();
+  }
+  return sum / whole;
+}
+
+// One update from the same state on both.
 std::vector<Difference> CompareUpdate(CpuLearner& cpu, CudaLearner& gpu, const Data& data,
                                       double tolerance) {
   std::vector<Difference> differences;
@@ -94,26 +124,43 @@ std::vector<Difference> CompareUpdate(CpuLearner& cpu, CudaLearner& gpu, const D
   const LearnerState state = gpu.State(), expected_state = cpu.State();
   for (const ParameterView& view : cpu.layout().views()) {
     const bool torso = !view.name.starts_with("head");
-    check({"gradient of " + view.name,
-           GradientError(cpu.layout(), view, gradient, expected_gradient), tolerance, torso});
     const auto compare = [&](const std::string& what, std::span<const float> x,
                              std::span<const float> y, double allowed) {
-      check(
-          {what + " of " + view.name,
-           RelativeError(x.subspan(view.offset, view.size()), y.subspan(view.offset, view.size())),
-           allowed, torso});
+      check({.what = what + " of " + view.name,
+             .error = GradientError(cpu.layout(), view, x, y),
+             .tolerance = allowed,
+             .beyond_relu = torso,
+             .layer = LayerOf(view)});
     };
-    compare("parameters", state.online, expected_state.online, tolerance);
+    compare("gradient", gradient, expected_gradient, tolerance);
     compare("first moment", state.first_moment, expected_state.first_moment, tolerance);
     compare("second moment", state.second_moment, expected_state.second_moment, 2 * tolerance);
+    check({"parameters of " + view.name,
+           RelativeError(state.online.subspan(view.offset, view.size()),
+                         expected_state.online.subspan(view.offset, view.size())),
+           tolerance, torso});
   }
   EXPECT_FALSE(SameBits(state.online, before));
   EXPECT_EQ(gpu.updates(), cpu.updates());
   return differences;
 }
 
+// ReLUs of an update's forward pass.
+double RelusOf(const LearnerSpec& spec) {
+  double units = spec.network.hidden_total();
+  for (const int dense : spec.network.dense) units += dense;
+  const std::vector<PictureShape> pictures = spec.network.Pictures();
+  for (std::size_t i = 1; i < pictures.size(); ++i) {
+    units += double{1} * pictures[i].height * pictures[i].width * pictures[i].channels;
+  }
+  return spec.batch * units;
+}
+
 // `updates` updates, each from the CPU's state. An update that differs must come so close to a jump
-// of the gradient that rounding decides the side; then only what the jump touches may differ.
+// of the gradient that rounding decides the side; then only what the jump touches may differ. Of
+// four million ReLUs one may be so close: 1 of 100 updates of MinAtar's size. Or the samples'
+// gradients cancel more than they mostly do; then they are the measure of what their sum differs
+// by.
 void ExpectSameUpdates(const Agent& agent, int updates) {
   SCOPED_TRACE(agent.name);
   ThreadPool pool(2);
@@ -138,13 +185,18 @@ void ExpectSameUpdates(const Agent& agent, int updates) {
                   agent.name.c_str(), i + 1, differences.size(), differences[0].what.c_str(),
                   differences[0].error, jumps.relu, jumps.greedy);
       for (const Difference& d : differences) {
-        EXPECT_TRUE((relu && d.beyond_relu) || (greedy && d.beyond_greedy))
-            << "update " << i + 1 << ": " << d.what << " differs by " << d.error;
+        if ((relu && d.beyond_relu) || (greedy && d.beyond_greedy)) continue;
+        constexpr double kMostly = 4;
+        const double cancellation =
+            d.layer.empty() ? 1 : Cancellation(agent.spec, pool, state, data, d.layer) / kMostly;
+        std::printf("%s, cancellation %.3g\n", d.what.c_str(), cancellation);
+        EXPECT_LT(d.error, d.tolerance * std::max(1.0, cancellation))
+            << "update " << i + 1 << ": " << d.what;
       }
     }
     if (i % 100 == 99) cpu.CopyTarget();
   }
-  EXPECT_LE(at_jumps, std::max(1, updates / 100));
+  EXPECT_LE(at_jumps, std::max(1.0, updates * RelusOf(agent.spec) / 4e6));
 }
 
 TEST_F(CudaUpdateTest, EveryAgentUpdatesAsOnTheCpu) {

@@ -63,7 +63,8 @@ __device__ void FirstResults(const PictureStack& call, float* memory, Barriers& 
   auto* weights = reinterpret_cast<uint4*>(memory + Place::kFirstWeights);
   float* results = memory + Place::kFirst + part.results();
   const bool prepares_weights = Warp() < kWeightWarps;
-  if (threadIdx.x == kWeightWarps * kWarp) PrepareBarriers<kBlocks>(barriers);
+  const bool fetches_pixels = threadIdx.x == kWeightWarps * kWarp;
+  if (fetches_pixels) PrepareBarriers<kBlocks>(barriers);
   __syncwarp();
   ArriveAtCluster();
   FourWeights four{};
@@ -71,7 +72,8 @@ __device__ void FirstResults(const PictureStack& call, float* memory, Barriers& 
   StartWeights<Second, kBlocks>(call.w[1], memory + Place::kSecondWeights);
   __pipeline_commit();
   cudaTriggerProgrammaticLaunchCompletion();
-  if (Warp() == kWeightWarps) StartPixels(call, part, results, barriers.part);  // may have to wait
+  if (fetches_pixels) StartPixels(call, part, results, barriers.part);  // may have to wait
+  __syncwarp();
   const float unit = prepares_weights ? four.Prepare(largest, weights) : 0.0F;
   const LaneFinish finish(unit, call.scale, call.bias[0] + part.first_filter(), Lane());
   AwaitCluster();  // all of them have barriers

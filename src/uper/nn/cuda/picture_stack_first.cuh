@@ -56,31 +56,21 @@ struct FirstPart {
   __device__ bool SameRowsAs(int rank) const { return rank % Mine::kParts == part; }
 };
 
-// By one warp.
+// By one thread.
 template <int kBlocks>
 __device__ void StartPixels(const PictureStack& call, const FirstPart<kBlocks>& part, void* to,
                             ArrivalBarrier& barrier) {
   const int picture = static_cast<int>(blockIdx.y);
   const int plane = picture * First::kChannels + part.group;
-  const void* from = call.pixels + static_cast<std::ptrdiff_t>(plane) * kPlane + part.begin();
-  if (call.planes.entries != nullptr) {
-    std::uint64_t at = 0;
-    if (Lane() == 0) {
-      at = reinterpret_cast<std::uint64_t>(AwaitPlane(call.planes, picture, plane, part.part));
-    }
-    const auto* there = reinterpret_cast<const std::byte*>(__shfl_sync(~0U, at, 0));
-    from = there == nullptr ? nullptr : there + part.begin();
+  const auto* from =
+      reinterpret_cast<const std::byte*>(call.pixels) + std::ptrdiff_t{plane} * kPlane;
+  if (call.planes.entries != nullptr) from = AwaitPlane(call.planes, picture, plane, part.part);
+  if (from == nullptr) {  // too late: time does not matter any more
+    for (int i = 0; i < part.kBytes / 16; ++i) static_cast<uint4*>(to)[i] = make_uint4(0, 0, 0, 0);
+    return barrier.Arrive();
   }
-  if (from == nullptr) {
-    for (int i = Lane(); i < part.kBytes / 16; i += kWarp) {
-      static_cast<uint4*>(to)[i] = make_uint4(0, 0, 0, 0);
-    }
-    __syncwarp();
-    if (Lane() == 0) barrier.Arrive();
-  } else if (Lane() == 0) {
-    barrier.Expect(part.kBytes);
-    StartLoad(to, from, part.kBytes, CachePolicy(Keep::kAsLongAsOthers), barrier);
-  }
+  barrier.Expect(part.kBytes);
+  StartLoad(to, from + part.begin(), part.kBytes, CachePolicy(Keep::kAsLongAsOthers), barrier);
 }
 
 // Brings rows of pixels into blocks, of which `plane` has all, and to the others that need them. By
