@@ -146,6 +146,20 @@ exploration.epsilon_from = 0.1
     assert hashes(uper, runs[1]["folder"]) == hashes(uper, tmp_path / "alone")
 
 
+@pytest.mark.parametrize("environments", [1, 16])
+def test_what_is_played_before_learning_is_what_the_cpu_plays(uper, gpu, tmp_path, environments):
+    if not gpu:
+        pytest.skip("no GPU")
+    settings = [f"environments={environments}", "replay.minimum_transitions=20000",
+                "replay.capacity_transitions=20000", "evaluate_every_frames=0", "exploration.epsilon_from=0.2", "exploration.epsilon_to=0.2"]
+    for device in ["cpu", "cuda"]:
+        result = uper("train", "--agent", "qr-ens-uper", "--env", "atari/pong", "--device", device, "--frames", 76800,
+                      *(word for setting in settings for word in ("--set", setting)), "--no-plots", "--out",
+                      tmp_path / device)
+        assert result.returncode == 0, result.stderr
+    assert hashes(uper, tmp_path / "cpu") == hashes(uper, tmp_path / "cuda")
+
+
 @pytest.mark.parametrize("agent", ["dqn", "double-dqn", "qr-dqn", "qr-ens-uper", "c51-ens-uper"])
 def test_a_step_is_that_of_the_cpu(uper, gpu, tmp_path, agent):
     if not gpu:

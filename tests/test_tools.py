@@ -9,13 +9,13 @@ from scipy import stats
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def write_run(folder, environments, returns, learning_rate=1e-4, agent="dqn"):
+def write_run(folder, environments, returns, learning_rate=1e-4, agent="dqn", episode_frames=0):
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text(
         f'environments = {environments}\nseed = {folder.name[-1]}\n[agent]\nname = "{agent}"\n'
         f'[environment]\nname = "minatar/breakout"\n[optimizer]\nlearning_rate = {learning_rate}\n')
-    rows = [f"{1000 * (i + 1)},{50 * (i + 1)},{value}" for i, value in enumerate(returns)]
-    (folder / "metrics.csv").write_text("\n".join(["frames,episodes,train_return", *rows]) + "\n")
+    rows = [f"{1000 * (i + 1)},{50 * (i + 1)},{value},{episode_frames}" for i, value in enumerate(returns)]
+    (folder / "metrics.csv").write_text("\n".join(["frames,episodes,train_return,train_episode_frames", *rows]) + "\n")
 
 
 def run_tool(name, *arguments):
@@ -36,6 +36,28 @@ def test_modes_are_compared_by_welchs_interval(tmp_path):
     assert "3 + 3 | 1: 4.00 | 16: 6.00" in row
 
 
+def test_a_return_belongs_to_the_middle_of_its_episode(tmp_path):
+    for environments in (1, 16):
+        middle = environments * 100 / 2
+        for seed, offset in enumerate([-0.1, 0.1]):
+            returns = [max(0, 1000 * (i + 1) - middle - 3000) / 1000 + offset for i in range(10)]
+            write_run(tmp_path / f"{environments}-{seed}", environments, returns, episode_frames=100)
+
+    def difference(*more):
+        return float(run_tool("compare_modes.py", tmp_path, *more).splitlines()[2].split("|")[6].split("±")[0])
+
+    assert abs(difference()) < 0.02
+    assert difference("--ends") < -0.4  # 0.75 in the last seven tenths
+
+
+def test_runs_without_another_mode_are_not_compared(tmp_path):
+    for seed in (1, 2):
+        write_run(tmp_path / f"{seed}", 1, [1.0, 2.0])
+    result = subprocess.run([sys.executable, ROOT / "tools" / "compare_modes.py", tmp_path], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "needs two values of environments" in result.stderr and "nothing to compare" in result.stderr
+
+
 def test_the_published_table_tells_step_sizes_apart(tmp_path):
     frames_1m = [7.0] * 1000
     write_run(tmp_path / "plain-1", 1, frames_1m)
@@ -45,11 +67,20 @@ def test_the_published_table_tells_step_sizes_apart(tmp_path):
     assert "| `dqn, chosen step size` | breakout | 1,000,000 | 9.00 | 9.0 | 9.1 | 0.99 |" in table
 
 
+def test_training_curves_keep_runs_of_one_seed_apart(tmp_path):
+    write_run(tmp_path / "a-1", 1, [1.0, 2.0])
+    write_run(tmp_path / "b-1", 16, [3.0, 4.0])
+    (tmp_path / "a-1" / "metrics.csv").write_text("frames,episodes,train_return,wall_seconds\n1000,1,2.0,1\n")
+    (tmp_path / "b-1" / "metrics.csv").write_text("frames,episodes,train_return,wall_seconds\n1000,1,3.0,1\n")
+    table = run_tool("training_curves.py", tmp_path, "--mark", 1000)
+    assert "| 1 | 1 | 2.0 |" in table and "| 16 | 1 | 3.0 |" in table
+
+
 def test_training_curves_average_the_episodes_before_a_mark(tmp_path):
     write_run(tmp_path / "run-1", 1, [])
     rows = ["500,1,2.0,0.25", "1000,4,6.0,0.5", "1500,4,,0.75", "2000,6,9.0,1.0"]  # 1 + 3, then 0 + 2 episodes
     (tmp_path / "run-1" / "metrics.csv").write_text(
         "\n".join(["frames,episodes,train_return,wall_seconds", *rows]) + "\n")
     table = run_tool("training_curves.py", tmp_path, "--mark", 1000, "--image", tmp_path / "curves.png")
-    assert "| minatar/breakout | `dqn` | 1 | 5.0 | 9.0 | 0.00M | 2,000 |" in table
+    assert "| minatar/breakout | `dqn` | 1 | 1 | 5.0 | 9.0 | 0.00M | 2,000 |" in table
     assert (tmp_path / "curves.png").stat().st_size > 1000

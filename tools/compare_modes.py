@@ -5,6 +5,9 @@ RUNS holds run folders that differ in one key of their config.toml and in their 
 16 in step. For each agent and game it prints the area under the training curve (mean return over frames) of
 both, and the 95 % interval of their difference (Welch), also as a share of the first one's area. With --image it
 draws the curves.
+
+A return belongs to the middle of its episode: of 16 games in step an episode takes 16 times as many of the run's
+frames as of one, and its end alone would let them look slower. --ends takes the ends, as metrics.csv has them.
 """
 
 import argparse
@@ -31,13 +34,28 @@ def find(config, key):
     return config
 
 
-def read_runs(folder, key):
-    """{(agent, environment): {value of key: [(frames, returns) of each run]}}"""
+def read_curve(path, environments, ends):
+    """(frames, returns) of a run."""
+    metrics = read_metrics(path)
+    frames, returns = column(metrics, "train_return")
+    if ends:
+        return frames, returns
+    return frames - environments * column(metrics, "train_episode_frames")[1] / 2, returns
+
+
+def read_runs(folder, key, ends):
+    """{(agent, environment): {value of key: [(frames, returns) of each run]}}; those with two values only."""
     groups = defaultdict(lambda: defaultdict(list))
     for path in sorted(folder.glob("*/config.toml")):
         config = tomllib.loads(path.read_text())
         group = config["agent"]["name"], config["environment"]["name"]
-        groups[group][find(config, key)].append(column(read_metrics(path.parent / "metrics.csv"), "train_return"))
+        curve = read_curve(path.parent / "metrics.csv", config["environments"], ends)
+        groups[group][find(config, key)].append(curve)
+    for (agent, environment), modes in list(groups.items()):
+        if len(modes) != 2 or min(map(len, modes.values())) < 2:
+            print(f"{agent} on {environment}: needs two values of {key} with two runs each; has "
+                  f"{ {value: len(curves) for value, curves in modes.items()} }", file=sys.stderr)
+            del groups[agent, environment]
     return groups
 
 
@@ -58,17 +76,13 @@ def compare(groups, key):
     print(f"| agent | game | runs | area, {key} first | second | difference | of the first |")
     print("|---|---|---|---|---|---|---|")
     for (agent, environment), modes in sorted(groups.items()):
-        if len(modes) != 2 or min(map(len, modes.values())) < 2:
-            print(f"{agent} on {environment}: needs two values of {key} with two runs each; has "
-                  f"{ {value: len(curves) for value, curves in modes.items()} }", file=sys.stderr)
-            continue
         (a, first), (b, second) = sorted(modes.items())
         end = min(frames[-1] for frames, _ in first + second)
         areas = [on_grid(curves, end)[1].mean(axis=1) for curves in (first, second)]
         delta, half = difference(*areas)
         base = np.mean(areas[0])
         print(f"| `{agent}` | {environment} | {len(first)} + {len(second)} | {a}: {base:.2f} | {b}: "
-              f"{np.mean(areas[1]):.2f} | {delta:+.2f} ± {half:.2f} | {delta / base:+.1%} ± {half / abs(base):.1%} |")
+              f"{np.mean(areas[1]):.2f} | {delta:+.2f} ± {half:.2f} | {delta / abs(base):+.1%} ± {half / abs(base):.1%} |")
 
 
 def draw(groups, key, path):
@@ -86,9 +100,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path)
     parser.add_argument("--key", default="environments")
+    parser.add_argument("--ends", action="store_true", help="place returns at the ends of their episodes")
     parser.add_argument("--image", type=Path)
     arguments = parser.parse_args()
-    groups = read_runs(arguments.runs, arguments.key)
+    groups = read_runs(arguments.runs, arguments.key, arguments.ends)
+    if not groups:
+        sys.exit(f"{arguments.runs}: nothing to compare")
     compare(groups, arguments.key)
     if arguments.image:
         style.use_style()

@@ -22,13 +22,13 @@ SMOOTHED_ROWS = 9
 
 
 def read_runs(folder):
-    """{environment: {(agent, seed): metrics}}"""
-    runs = defaultdict(dict)
+    """{environment: [(agent, games in step, seed, metrics)]}"""
+    runs = defaultdict(list)
     for path in sorted(folder.glob("*/config.toml")):
         config = tomllib.loads(path.read_text())
-        key = config["agent"]["name"], config["seed"]
-        runs[config["environment"]["name"]][key] = read_metrics(path.parent / "metrics.csv")
-    return runs
+        run = config["agent"]["name"], config["environments"], config["seed"], read_metrics(path.parent / "metrics.csv")
+        runs[config["environment"]["name"]].append(run)
+    return {environment: sorted(group, key=lambda run: run[:3]) for environment, group in sorted(runs.items())}
 
 
 def mean_before(metrics, frames, mark):
@@ -41,23 +41,24 @@ def mean_before(metrics, frames, mark):
 
 
 def print_table(runs, mark):
-    for environment, group in sorted(runs.items()):
-        last = max(metrics["frames"][-1] for metrics in group.values())
+    for environment, group in runs.items():
+        last = max(metrics["frames"][-1] for *_, metrics in group)
         marks = [mark * i for i in range(1, int(last // mark) + 1)]
-        print("| game | agent | seed | " + " | ".join(f"{m / 1e6:g}M" for m in marks) + " | frames | a second |")
-        print("|---|---|---|" + "---|" * (len(marks) + 2))
-        for (agent, seed), metrics in sorted(group.items()):
+        print("| game | agent | in step | seed | " + " | ".join(f"{m / 1e6:g}M" for m in marks) + " | frames | a second |")
+        print("|---|---|---|---|" + "---|" * (len(marks) + 2))
+        for agent, environments, seed, metrics in group:
             values = [mean_before(metrics, m, mark) if metrics["frames"][-1] >= m else np.nan for m in marks]
             cells = " | ".join("-" if np.isnan(value) else f"{value:.1f}" for value in values)
             frames, seconds = metrics["frames"][-1], metrics["wall_seconds"][-1]
-            print(f"| {environment} | `{agent}` | {seed} | {cells} | {frames / 1e6:.2f}M | {frames / seconds:,.0f} |")
+            print(f"| {environment} | `{agent}` | {environments} | {seed} | {cells} | {frames / 1e6:.2f}M | "
+                  f"{frames / seconds:,.0f} |")
         print()
 
 
 def draw(runs, path):
     figure, panels = style.row_of_panels(len(runs), width=4)
-    for axes, (environment, group) in zip(panels, sorted(runs.items())):
-        for (agent, _), metrics in sorted(group.items()):
+    for axes, (environment, group) in zip(panels, runs.items()):
+        for agent, _, _, metrics in group:
             frames, values = column(metrics, "train_return")
             axes.plot(frames / 1e6, smoothed(values, SMOOTHED_ROWS), color=scores.color(agent), label=agent)
         axes.set(title=environment, xlabel="frames, millions")
