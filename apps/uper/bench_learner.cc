@@ -201,6 +201,9 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
   const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));
   const int threads = options.threads > 0 ? options.threads : AvailableCores();
   const bool gpu = DeviceOf(config) == DeviceChoice::kCuda;
+  if (gpu && !options.instructions.empty()) {
+    throw Error(ErrorKind::kUsage, "--instructions is about the CPU: use --device cpu with it");
+  }
   SayWhyCpu(config);
   LearnerTimes times;
   {

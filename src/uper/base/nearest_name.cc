@@ -37,10 +37,15 @@ std::string_view LastPart(std::string_view name) {
   return name.substr(name.find_last_of("/.") + 1);  // npos + 1 is 0
 }
 
-// What was written is the beginning of it.
-bool IsBeginning(std::string_view part, std::string_view candidate) {
-  constexpr std::size_t kShortest = 3;
-  return part.size() >= kShortest && candidate.starts_with(part);
+// How far what was written is from a beginning of the candidate. A long one may have a slip.
+std::size_t SlipsOfBeginning(std::string_view part, std::string_view candidate) {
+  constexpr std::size_t kShortest = 3, kLong = 5;
+  if (part.size() >= kShortest && candidate.starts_with(part)) return 0;
+  if (part.size() < kLong) return kTooMany;
+  for (std::size_t size = part.size() - 1; size <= part.size() + 1; ++size) {
+    if (EditDistance(part, candidate.substr(0, size)) == 1) return 1;
+  }
+  return kTooMany;
 }
 
 // Between two names in lower case. A mere beginning is half a slip.
@@ -48,10 +53,9 @@ std::size_t HalfSlips(std::string_view name, std::string_view candidate) {
   const std::string_view part = LastPart(name), other = LastPart(candidate);
   const std::size_t most = std::max<std::size_t>(1, part.size() / 3);  // beyond: not meant
   const std::size_t distance = EditDistance(part, other);
-  const std::size_t slips = distance <= most           ? 2 * distance
-                            : IsBeginning(part, other) ? 1
-                                                       : kTooMany;
-  if (slips == kTooMany) return slips;
+  const std::size_t beginning = SlipsOfBeginning(part, other);
+  if (distance > most && beginning == kTooMany) return kTooMany;
+  const std::size_t slips = distance <= most ? 2 * distance : 2 * beginning + 1;
   const std::size_t front = EditDistance(name.substr(0, name.size() - part.size()),
                                          candidate.substr(0, candidate.size() - other.size()));
   return front == 0 ? slips : slips + 2 * most + front;  // elsewhere: comes last

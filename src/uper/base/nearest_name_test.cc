@@ -38,6 +38,8 @@ TEST(NearestNameTest, LooksAtTheLastPart) {
   EXPECT_EQ(NearestName("atari/yars", names), "atari/yars_revenge");
   EXPECT_EQ(NearestName("atari/kung_fu", names), "atari/kung_fu_master");
   EXPECT_EQ(NearestName("replay.capacity", names), "replay.capacity_transitions");
+  EXPECT_EQ(NearestName("replay.capcity", names), "replay.capacity_transitions");
+  EXPECT_EQ(NearestName("replay.capcty", names), "");
   EXPECT_EQ(NearestName("atari/foo", names), "");
 }
 
