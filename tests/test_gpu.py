@@ -34,6 +34,13 @@ def test_without_a_gpu_auto_goes_on_and_cuda_is_refused(uper, gpu, tmp_path):
     assert not (tmp_path / "cuda").exists()
 
 
+def test_instruction_sets_are_those_of_the_cpu(uper, gpu):
+    if not gpu:
+        pytest.skip("no GPU")
+    result = uper("bench", "learner", "--device", "cuda", "--instructions", "AVX2", "--repeats", 1)
+    assert result.returncode == 2 and "--device cpu" in result.stderr
+
+
 def test_a_run_moves_between_devices(uper, gpu, tmp_path):
     if not gpu:
         pytest.skip("no GPU")
