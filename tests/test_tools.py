@@ -48,6 +48,10 @@ def test_a_return_belongs_to_the_middle_of_its_episode(tmp_path):
 
     assert abs(difference()) < 0.02
     assert difference("--ends") < -0.4  # 0.75 in the last seven tenths
+    assert difference("--column", "episodes") == 0
+    result = subprocess.run([sys.executable, ROOT / "tools" / "compare_modes.py", tmp_path, "--column", "los"],
+                            capture_output=True, text=True)
+    assert result.returncode == 1 and "no numbers in a column los" in result.stderr
 
 
 def test_runs_without_another_mode_are_not_compared(tmp_path):

@@ -8,6 +8,7 @@ draws the curves.
 
 A return belongs to the middle of its episode: of 16 games in step an episode takes 16 times as many of the run's
 frames as of one, and its end alone would let them look slower. --ends takes the ends, as metrics.csv has them.
+--column compares another column of metrics.csv in the place of train_return.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from uper_plots.run import column, read_metrics  # noqa: E402
 
 POINTS = 50
 COLORS = ["#1f77b4", "#d62728"]
+OF_EPISODES = ["train_return", "train_episode_frames"]
 
 
 def find(config, key):
@@ -34,22 +36,24 @@ def find(config, key):
     return config
 
 
-def read_curve(path, environments, ends):
-    """(frames, returns) of a run."""
+def read_curve(path, name, environments, ends):
+    """(frames, values) of a run."""
     metrics = read_metrics(path)
-    frames, returns = column(metrics, "train_return")
-    if ends:
-        return frames, returns
-    return frames - environments * column(metrics, "train_episode_frames")[1] / 2, returns
+    frames, values = column(metrics, name)
+    if not len(values):
+        sys.exit(f"{path}: no numbers in a column {name}")
+    if ends or name not in OF_EPISODES:
+        return frames, values
+    return frames - environments * column(metrics, "train_episode_frames")[1] / 2, values
 
 
-def read_runs(folder, key, ends):
-    """{(agent, environment): {value of key: [(frames, returns) of each run]}}; those with two values only."""
+def read_runs(folder, key, name, ends):
+    """{(agent, environment): {value of key: [(frames, values) of each run]}}; those with two values only."""
     groups = defaultdict(lambda: defaultdict(list))
     for path in sorted(folder.glob("*/config.toml")):
         config = tomllib.loads(path.read_text())
         group = config["agent"]["name"], config["environment"]["name"]
-        curve = read_curve(path.parent / "metrics.csv", config["environments"], ends)
+        curve = read_curve(path.parent / "metrics.csv", name, config["environments"], ends)
         groups[group][find(config, key)].append(curve)
     for (agent, environment), modes in list(groups.items()):
         if len(modes) != 2 or min(map(len, modes.values())) < 2:
@@ -85,7 +89,7 @@ def compare(groups, key):
               f"{np.mean(areas[1]):.2f} | {delta:+.2f} ± {half:.2f} | {delta / abs(base):+.1%} ± {half / abs(base):.1%} |")
 
 
-def draw(groups, key, path):
+def draw(groups, key, name, path):
     figure, panels = style.row_of_panels(len(groups), width=3.6)
     for axes, ((agent, environment), modes) in zip(panels, sorted(groups.items())):
         for color, (value, curves) in zip(COLORS, sorted(modes.items())):
@@ -93,23 +97,24 @@ def draw(groups, key, path):
             axes.plot(grid, values.T, color=color, alpha=0.25, linewidth=0.7)
             axes.plot(grid, values.mean(axis=0), color=color, label=f"{key} = {value}")
         axes.set(title=f"{agent}, {environment}", xlabel="frames")
-    style.save_row(figure, panels, "training return", path)
+    style.save_row(figure, panels, name.replace("train_", "training ").replace("_", " "), path)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path)
     parser.add_argument("--key", default="environments")
+    parser.add_argument("--column", default="train_return")
     parser.add_argument("--ends", action="store_true", help="place returns at the ends of their episodes")
     parser.add_argument("--image", type=Path)
     arguments = parser.parse_args()
-    groups = read_runs(arguments.runs, arguments.key, arguments.ends)
+    groups = read_runs(arguments.runs, arguments.key, arguments.column, arguments.ends)
     if not groups:
         sys.exit(f"{arguments.runs}: nothing to compare")
     compare(groups, arguments.key)
     if arguments.image:
         style.use_style()
-        draw(groups, arguments.key, arguments.image)
+        draw(groups, arguments.key, arguments.column, arguments.image)
 
 
 if __name__ == "__main__":
