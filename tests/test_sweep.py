@@ -198,6 +198,24 @@ def test_runs_end_with_a_killed_sweep(tmp_path):
     assert len(logs) == 2 and all("interrupted and saved" in log for log in logs)
 
 
+def test_a_sweep_goes_on_with_the_program_that_it_began_with(unbroken, tmp_path):
+    """Somebody builds while it runs."""
+    program, file = tmp_path / "uper", write(tmp_path, SMALL)
+    shutil.copy(PROGRAM, program)
+    process = subprocess.Popen([program, "sweep", file, "--out", tmp_path / "out", "--jobs", "1"],
+                               stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while not list((tmp_path / "out").glob("runs/*/config.toml")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    program.unlink()
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    assert process.wait() == 0
+    same_results(unbroken[0], tmp_path / "out")
+    commands = [json.loads(path.read_text())["command"] for path in (tmp_path / "out").glob("runs/*/run.json")]
+    assert len(commands) == 4 and all("deleted" not in str(command) for command in commands)
+
+
 def test_a_run_that_somebody_holds_is_waited_for(unbroken, tmp_path):
     """After a kill of the sweep a run may still be saving."""
     file, held = write(tmp_path, SMALL), tmp_path / "out" / "runs" / ENSEMBLE_RUN / "lock"

@@ -18,6 +18,9 @@ extern char** environ;
 namespace uper {
 namespace {
 
+// The file that this process runs, also when another has taken its name.
+constexpr const char* kThisFile = "/proc/self/exe";
+
 std::vector<char*> Pointers(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
@@ -35,7 +38,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& words) {
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   if (cpus != nullptr) sched_setaffinity(0, sizeof(*cpus), cpus);
-  execv(command[0], command);
+  execv(kThisFile, command);
   _exit(127);
 }
 
@@ -56,7 +59,17 @@ std::string ReadAll(int descriptor) {
 
 }  // namespace
 
-std::filesystem::path ThisProgram() { return std::filesystem::read_symlink("/proc/self/exe"); }
+std::filesystem::path ThisProgram() {
+  constexpr std::string_view kReplaced = " (deleted)";  // what the kernel adds
+  std::string path = std::filesystem::read_symlink(kThisFile).string();
+  if (path.ends_with(kReplaced)) path.resize(path.size() - kReplaced.size());
+  return path;
+}
+
+void BecomeThisProgram(const std::vector<std::string>& command) {
+  execv(kThisFile, Pointers(command).data());
+  throw Error(ErrorKind::kResources, "cannot start " + command[0] + ": " + std::strerror(errno));
+}
 
 pid_t StartChild(const ChildOptions& options) {
   const std::vector<char*> command = Pointers(options.command);

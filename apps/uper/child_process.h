@@ -9,18 +9,22 @@
 
 namespace uper {
 
-// Path of the program that runs.
+// Path of the program that runs, from where it was started.
 std::filesystem::path ThisProgram();
 
+// This program with other arguments in the place of this process, also if its file has been
+// replaced: a sweep goes on with the program that it began with. Returns by Error(kResources) only.
+[[noreturn]] void BecomeThisProgram(const std::vector<std::string>& command);
+
 struct ChildOptions {
-  std::vector<std::string> command;  // program and arguments; no shell is between
+  std::vector<std::string> command;  // arguments of this program; the first is its name
   std::filesystem::path log;         // its standard output and error are appended here
   std::vector<int> cpus;             // where it may run; empty: everywhere
 };
 
-// Starts a process in a group of its own (Ctrl-C reaches only us), which is told to stop (SIGTERM)
-// when this process dies. Throws Error(kResources) if that is impossible. A command that cannot be
-// executed ends with 127.
+// Starts this program, as BecomeThisProgram() does, in a process in a group of its own (Ctrl-C
+// reaches only us), which is told to stop (SIGTERM) when this process dies. Throws
+// Error(kResources) if that is impossible. A program that cannot be executed ends with 127.
 pid_t StartChild(const ChildOptions& options);
 
 // Its exit status, 128 + signal number when a signal ended it; nothing while it runs.

@@ -1,9 +1,6 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -219,7 +216,8 @@ int PrintSummary(const SweepOptions& options, const SweepFolder& folder, const S
 }
 
 // Becomes `uper train` of one run.
-int BecomeRun(const SweepOptions& options, const SweepFolder& folder, const SweepPlan& plan) {
+[[noreturn]] void BecomeRun(const SweepOptions& options, const SweepFolder& folder,
+                            const SweepPlan& plan) {
   const std::size_t number = static_cast<std::size_t>(options.only);
   if (number > plan.runs.size()) {
     throw Error(ErrorKind::kUsage, fmt::format("--only {}: {} has {} runs", number,
@@ -227,11 +225,7 @@ int BecomeRun(const SweepOptions& options, const SweepFolder& folder, const Swee
   }
   std::vector<std::string> command = TrainCommand(folder, plan.runs[number - 1]);
   if (options.json) command.push_back("--json");
-  std::vector<char*> arguments;
-  for (std::string& word : command) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  execv(arguments[0], arguments.data());
-  throw Error(ErrorKind::kResources, "cannot start " + command[0] + ": " + std::strerror(errno));
+  BecomeThisProgram(command);
 }
 
 }  // namespace
@@ -242,7 +236,7 @@ int Sweep(const SweepOptions& options, const StopFlag& stop) {
   const SweepPlan plan = ParseSweepPlan(text, source);
   CheckEnvironments(plan, source);
   const SweepFolder folder(FolderOf(options));
-  if (options.only > 0) return BecomeRun(options, folder, plan);
+  if (options.only > 0) BecomeRun(options, folder, plan);
   if (options.summary) return PrintSummary(options, folder, plan);
   CreateWritableFolder(folder.path());
   const RunLock lock(folder.lock());
