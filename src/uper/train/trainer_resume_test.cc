@@ -174,7 +174,9 @@ TEST_F(TrainerResumeTest, AMemoryOnTheGpuChangesNothing) {
   }
 }
 
-// One environment plays a step until another has played two: one of this round, one of the next.
+// One environment plays a step until another has played two: one of this round, one of the next. If
+// all of those were played before its thread came to this step, one of its later steps will show
+// it.
 TEST_F(TrainerResumeTest, OthersGoAheadOfOneThatStillPlays) {
   RunConfig config = StackConfig(4);
   config.evaluate_every_frames = 0;
@@ -183,10 +185,10 @@ TEST_F(TrainerResumeTest, OthersGoAheadOfOneThatStillPlays) {
   std::array<std::atomic<int>, 4> steps{};
   bool was_overtaken = false;
   const auto on_step = [&](std::uint64_t index) {
-    if (++steps[index] != 20 || index != 1) return;
+    if (++steps[index] < 20 || index != 1) return;
     std::array<int, 4> before;
     std::copy(steps.begin(), steps.end(), before.begin());
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     while (!was_overtaken && std::chrono::steady_clock::now() < end) {
       for (std::size_t i = 0; i < 4; ++i) was_overtaken |= steps[i] >= before[i] + 2;
       std::this_thread::yield();
