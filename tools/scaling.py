@@ -94,6 +94,15 @@ TITLES = {"threads": "threads", "batch": "transitions in a batch", "members": "m
           "actions": "actions", "memory": "transitions in memory"}
 
 
+def labels_apart(x, least):
+    """A text for each, empty where the last one is nearer than `least`."""
+    labels, last = [], -least
+    for value in x:
+        labels.append(f"{value:,.0f}" if value - last >= least else "")
+        last = value if labels[-1] else last
+    return labels
+
+
 def draw(path, name):
     sys.path.insert(0, str(ROOT / "python"))
     from uper_plots.style import plt, use_style
@@ -115,8 +124,9 @@ def draw(path, name):
         if name == "threads":
             perfect = [y[0] * count / x[0] if what == "frames_per_second" else y[0] * x[0] / count for count in x]
             axis.plot(x, perfect, color="0.6", linestyle=":", label="if all work were shared")
-        axis.set(xlabel=TITLES[name], ylabel=LABELS[what], xscale="linear" if name in SIZES else "log")
-        axis.set_xticks(x, [f"{value:,.0f}" for value in x])
+        linear = name in SIZES
+        axis.set(xlabel=TITLES[name], ylabel=LABELS[what], xscale="linear" if linear else "log")
+        axis.set_xticks(x, labels_apart(x, max(x) / 20 if linear else 0))
         axis.minorticks_off()
         axis.set_ylim(bottom=0)
         axis.legend()
