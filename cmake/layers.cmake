@@ -64,12 +64,16 @@ function(uper_tests name target)
     PROPERTIES TIMEOUT 300)
 endfunction()
 
-# uper_layer(<name> <folder> [DEPENDS <layers...>] [LIBRARIES <targets...>] [EXCLUDE <regex>]
-# [APART <regex>]): all .cc files below the folder but those in cuda/ and those that match EXCLUDE;
-# files named *_test.cc become the layer's test program, so no test can be forgotten. APART: files with
-# names of their own that other files of the layer use otherwise (see uper_compile_apart).
-function(uper_layer name folder)
-  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "EXCLUDE;APART" "DEPENDS;LIBRARIES")
+# uper_layer(<name> [FOLDER <folder>] [DEPENDS <layers...>] [LIBRARIES <targets...>] [EXCLUDE <regex>]
+# [APART <regex>]): all .cc files below the folder (src/uper/<name>), except for those in cuda/ and
+# those that match EXCLUDE; files named *_test.cc become the layer's test program, so no test can be
+# forgotten. APART: files that cannot be compiled together with others (see uper_compile_apart).
+function(uper_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "FOLDER;EXCLUDE;APART" "DEPENDS;LIBRARIES")
+  set(folder src/uper/${name})
+  if(ARG_FOLDER)
+    set(folder ${ARG_FOLDER})
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
   if(ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX ${ARG_EXCLUDE})
@@ -92,45 +96,45 @@ function(uper_layer name folder)
   uper_tests(${name} uper_${name} ${tests})
 endfunction()
 
-# uper_add_cuda(<layer> <folder>): the folder's .cc and .cu files as a part of the layer, and its
-# tests as the program cuda_test, which skips them where there is no GPU. The CUDA runtime is linked
-# in, and it looks for the driver when it is first used: the program starts without either.
-function(uper_add_cuda layer folder)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc
-    ${PROJECT_SOURCE_DIR}/${folder}/*.cu)
-  set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
-  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
-  target_sources(uper_${layer} PRIVATE ${sources})
-  # Its sums must be the host's, bit for bit.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/${folder}/replay_kernels.cu PROPERTIES
-    COMPILE_OPTIONS -fmad=false)
-  target_compile_definitions(uper_${layer} PRIVATE UPER_CUDA)
-  target_link_libraries(uper_${layer} PUBLIC CUDA::cudart_static)
-  uper_tests(cuda uper_${layer} ${tests})
+# uper_add_cuda(<layers...>): the .cc and .cu files below each layer's folder cuda/ as a part of the
+# layer, and their tests as one program, cuda_test, which skips them where there is no GPU. The CUDA
+# runtime is linked in, and it looks for the driver when it is first used: the program starts
+# without either.
+function(uper_add_cuda)
+  set(all_tests)
+  foreach(layer IN LISTS ARGN)
+    set(folder ${PROJECT_SOURCE_DIR}/src/uper/${layer}/cuda)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc ${folder}/*.cu)
+    set(tests ${sources})
+    list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+    list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+    list(APPEND all_tests ${tests})
+    target_sources(uper_${layer} PRIVATE ${sources})
+    # Its sums must be the host's, bit for bit.
+    set(replay_kernels ${sources})
+    list(FILTER replay_kernels INCLUDE REGEX "/replay_kernels\\.cu$")
+    set_source_files_properties(${replay_kernels} PROPERTIES COMPILE_OPTIONS -fmad=false)
+    target_compile_definitions(uper_${layer} PRIVATE UPER_CUDA)
+    target_link_libraries(uper_${layer} PUBLIC CUDA::cudart_static)
+    set(last uper_${layer})
+  endforeach()
+  uper_tests(cuda ${last} ${all_tests})
 endfunction()
 
-# The agents' files of configs/ become part of the program.
-function(uper_embed_agent_files)
-  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_agent_files.cmake)
-  set(table ${PROJECT_BINARY_DIR}/agent_file_table.cc)
-  file(GLOB configs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/configs/*/*.toml)
-  list(FILTER configs EXCLUDE REGEX "/sweeps/")
+# uper_embed(<layer> <folder> <glob> <header> <function>): files of a folder of the repository become
+# part of a layer's library.
+function(uper_embed layer folder glob header function)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake)
+  set(table ${PROJECT_BINARY_DIR}/${function}.cc)
+  set(folder ${PROJECT_SOURCE_DIR}/${folder})
+  file(GLOB files CONFIGURE_DEPENDS RELATIVE ${folder} ${folder}/${glob})
+  list(FILTER files EXCLUDE REGEX "^sweeps/")
+  list(SORT files)
+  list(TRANSFORM files PREPEND ${folder}/ OUTPUT_VARIABLE paths)
   add_custom_command(OUTPUT ${table}
-    COMMAND ${CMAKE_COMMAND} -DCONFIGS=${PROJECT_SOURCE_DIR}/configs -DOUTPUT=${table} -P ${script}
-    DEPENDS ${script} ${configs})
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${folder} "-DFILES=${files}" -DHEADER=${header}
+      -DFUNCTION=${function} -DOUTPUT=${table} -P ${script}
+    DEPENDS ${script} ${paths} VERBATIM)
   set_source_files_properties(${table} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  target_sources(uper_train PRIVATE ${table})
-endfunction()
-
-# The published scores and curves of data/ become part of the program.
-function(uper_embed_data_files)
-  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_data_files.cmake)
-  set(table ${PROJECT_BINARY_DIR}/data_file_table.cc)
-  file(GLOB data CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/*.csv)
-  add_custom_command(OUTPUT ${table}
-    COMMAND ${CMAKE_COMMAND} -DDATA=${PROJECT_SOURCE_DIR}/data -DOUTPUT=${table} -P ${script}
-    DEPENDS ${script} ${data})
-  set_source_files_properties(${table} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  target_sources(uper_stats PRIVATE ${table})
+  target_sources(uper_${layer} PRIVATE ${table})
 endfunction()

@@ -30,10 +30,10 @@ int main() {
   const std::vector<float> observation(4, 0.0F);
   const auto bytes = uper::BytesOf(std::span(observation));
 
-  uper::RecordReplay replay(
-      {.buffer = {.capacity = 10'000, .selection = {.priority_exponent = 0.6}},
-       .masks = {.members = kMembers}},
-      uper::RecordObservations(10'000, bytes.size()), uper::ReplayStreams(/*seed=*/1));
+  uper::WholeReplay replay({.buffer = {.capacity = 10'000, .selection = {.priority_exponent = 0.6}},
+                            .masks = {.members = kMembers}},
+                           uper::WholeObservations(10'000, bytes.size()),
+                           uper::ReplayStreams(/*seed=*/1));
   for (int step = 0; step < 1000; ++step) {
     replay.Add({.s_tm1 = bytes, .a_tm1 = 0, .r_t = 1, .discount_t = 0.99, .s_t = bytes});
   }

@@ -2,12 +2,12 @@
 #include "experiments/bandit/figures.h"
 #include "experiments/bias/bias_entropy_figure.h"
 #include "experiments/bias/bias_error_figure.h"
-#include "experiments/cost_table/cost_table.h"
+#include "experiments/cost_table/figure.h"
 #include "experiments/direct_variance/direct_variance_figure.h"
 #include "experiments/framework/figure.h"
-#include "experiments/gridworld/gridworld.h"
-#include "experiments/phase/phase_figure.h"
-#include "experiments/posterior/posterior_figure.h"
+#include "experiments/gridworld/figure.h"
+#include "experiments/phase/figure.h"
+#include "experiments/posterior/figure.h"
 
 namespace uper::experiments {
 

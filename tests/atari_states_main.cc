@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "uper/base/error.h"
-#include "uper/base/md5.h"
+#include "uper/base/files/md5.h"
 #include "uper/base/random.h"
 #include "uper/envs/registry.h"
 

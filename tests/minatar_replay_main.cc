@@ -18,11 +18,11 @@
 #include <string>
 #include <vector>
 
-#include "uper/base/byte_stream.h"
 #include "uper/base/check.h"
+#include "uper/base/files/byte_stream.h"
 #include "uper/envs/minatar/minatar_environment.h"
-#include "uper/envs/noise/action_noise.h"
 #include "uper/envs/registry.h"
+#include "uper/envs/wrappers/action_noise.h"
 
 namespace uper {
 namespace {
@@ -42,15 +42,17 @@ class RecordedRandom final : public GameRandom {
  public:
   explicit RecordedRandom(Recording& recording) : recording_(recording) {}
 
-  bool Chance(Purpose purpose, double probability) override {
+  bool Chance(DrawPurpose purpose, double probability) override {
     return Next(purpose, 0) < probability;
   }
-  int Below(Purpose purpose, int bound) override { return static_cast<int>(Next(purpose, bound)); }
+  int Below(DrawPurpose purpose, int bound) override {
+    return static_cast<int>(Next(purpose, bound));
+  }
   void Save(ByteWriter&) const override {}
   void Restore(ByteReader&) override {}
 
  private:
-  double Next(Purpose purpose, int range) {
+  double Next(DrawPurpose purpose, int range) {
     auto& draws = recording_[static_cast<std::size_t>(purpose)];
     const std::string name = "draw of purpose " + std::to_string(static_cast<int>(purpose));
     UPER_CHECK(!draws.empty(), name + " was not recorded");

@@ -4,9 +4,9 @@
 #include <exception>
 #include <new>
 
-#include "apps/uper/command_line.h"
-#include "apps/uper/exit_code.h"
 #include "uper/base/error.h"
+#include "uper/cli/command_line.h"
+#include "uper/cli/exit_code.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "experiments/atari/score_files.h"
-#include "uper/base/csv_writer.h"
+#include "uper/base/files/csv_writer.h"
 #include "uper/stats/csv_reader.h"
 #include "uper/stats/data_files.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "uper/base/csv_writer.h"
+#include "uper/base/files/csv_writer.h"
 #include "uper/stats/aggregate.h"
 #include "uper/stats/comparison.h"
 #include "uper/stats/stratified_bootstrap.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "uper/base/check.h"
-#include "uper/base/csv_writer.h"
+#include "uper/base/files/csv_writer.h"
 
 namespace uper::experiments {
 namespace {

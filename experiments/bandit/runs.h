@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/bandit/simulation.h"
+#include "experiments/bandit/model.h"
 #include "experiments/framework/figure.h"
 #include "uper/core/priority.h"
 

@@ -4,8 +4,8 @@
 
 #include "experiments/bandit/figures.h"
 #include "experiments/bandit/runs.h"
-#include "uper/base/csv_writer.h"
-#include "uper/core/decompositions.h"
+#include "uper/base/files/csv_writer.h"
+#include "uper/core/other_decompositions.h"
 
 namespace uper::experiments {
 namespace {

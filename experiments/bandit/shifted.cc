@@ -4,7 +4,7 @@
 
 #include "experiments/bandit/figures.h"
 #include "experiments/bandit/runs.h"
-#include "uper/base/csv_writer.h"
+#include "uper/base/files/csv_writer.h"
 
 namespace uper::experiments {
 namespace {

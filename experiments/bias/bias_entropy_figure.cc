@@ -6,7 +6,7 @@
 
 #include "experiments/bias/bias_closed_form.h"
 #include "experiments/bias/bias_study.h"
-#include "uper/base/csv_writer.h"
+#include "uper/base/files/csv_writer.h"
 
 namespace uper::experiments {
 namespace {

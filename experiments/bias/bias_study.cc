@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "uper/base/csv_writer.h"
+#include "uper/base/files/csv_writer.h"
 
 namespace uper::experiments {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "uper/agents/tabular/quantile_ensemble.h"
 #include "uper/base/random.h"
+#include "uper/core/direct_variance.h"
 #include "uper/core/priority.h"
-#include "uper/core/variance_learner.h"
+#include "uper/tabular/quantile_ensemble.h"
 
 namespace uper::experiments {
 namespace {

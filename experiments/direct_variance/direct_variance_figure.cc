@@ -8,7 +8,7 @@
 #include "experiments/direct_variance/direct_bandit.h"
 #include "experiments/direct_variance/variance_arms.h"
 #include "experiments/direct_variance/variance_chain.h"
-#include "uper/base/csv_writer.h"
+#include "uper/base/files/csv_writer.h"
 
 namespace uper::experiments {
 namespace {

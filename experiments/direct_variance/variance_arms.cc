@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "uper/base/random.h"
-#include "uper/core/variance_learner.h"
+#include "uper/core/direct_variance.h"
 
 namespace uper::experiments {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "experiments/direct_variance/variance_arms.h"
 #include "uper/base/random.h"
-#include "uper/core/variance_learner.h"
+#include "uper/core/direct_variance.h"
 
 namespace uper::experiments {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "uper/base/atomic_file.h"
+#include "uper/base/files/atomic_file.h"
 
 namespace uper::experiments {
 namespace {

@@ -10,7 +10,7 @@
 #include "experiments/framework/claim.h"
 #include "experiments/framework/settings.h"
 #include "experiments/framework/training_bench.h"
-#include "uper/base/parallel.h"
+#include "uper/base/threads/parallel.h"
 #include "uper/stats/run_curve.h"
 
 namespace uper::experiments {

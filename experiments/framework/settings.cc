@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "uper/base/check.h"
-#include "uper/base/csv_writer.h"
-#include "uper/base/nearest_name.h"
+#include "uper/base/did_you_mean.h"
+#include "uper/base/files/csv_writer.h"
 
 namespace uper::experiments {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "experiments/framework/claim.h"
-#include "experiments/gridworld/simulation.h"
+#include "experiments/gridworld/model.h"
 
 namespace uper::experiments {
 

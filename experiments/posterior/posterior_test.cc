@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "experiments/bias/figure_test_runner.h"
-#include "experiments/posterior/posterior_figure.h"
-#include "experiments/posterior/posterior_model.h"
+#include "experiments/posterior/figure.h"
+#include "experiments/posterior/model.h"
 #include "uper/base/random.h"
-#include "uper/core/decompositions.h"
+#include "uper/core/other_decompositions.h"
 #include "uper/core/quantile.h"
 
 namespace uper::experiments {

@@ -2,41 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "uper/base/replace_new_for_tests.h"
 #include "uper/core/categorical.h"
 #include "uper/core/importance_weights.h"
 #include "uper/core/priority.h"
 #include "uper/core/quantile.h"
 #include "uper/core/uncertainty.h"
 
-namespace {
-std::atomic<long> allocations{0};
-}  // namespace
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-
 namespace uper {
 namespace {
 
-template <typename Function>
-long AllocationsOf(Function function) {
-  const long before = allocations;
-  function();
-  return allocations - before;
-}
-
 TEST(AllocationTest, TheCounterCounts) {
-  EXPECT_GE(AllocationsOf([] { std::vector<int>(100).front() = 1; }), 1);
+  EXPECT_GE(AllocationsDuring([] { std::vector<int>(100).front() = 1; }), 1u);
 }
 
 TEST(AllocationTest, CoreFunctionsAllocateNothing) {
@@ -49,7 +28,7 @@ TEST(AllocationTest, CoreFunctionsAllocateNothing) {
   QuantileHuberSorter<float> sorter(201);
   const std::span<const float> row(theta.data(), 201);
   EXPECT_EQ(
-      AllocationsOf([&] {
+      AllocationsDuring([&] {
         const Uncertainty u = DecomposeTargetQuantiles<float>(theta, theta, {80, 201}, 1, 0.99);
         ComputePriority(PriorityRule::kInfoGainDelta, {.uncertainty = u}, {});
         DecomposeScalarTarget<float>(theta, {80, 201}, 1);
@@ -60,7 +39,7 @@ TEST(AllocationTest, CoreFunctionsAllocateNothing) {
         DecomposeCategoricalVariance<float>({}, atoms, 1, 0);
         DecomposeCategoricalProducts<float>({}, atoms, 1, 0);
       }),
-      0);
+      0u);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 #include "uper/base/error.h"
 #include "uper/base/random.h"
-#include "uper/core/decompositions.h"
+#include "uper/core/other_decompositions.h"
 
 namespace uper {
 namespace {

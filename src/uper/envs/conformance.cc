@@ -166,7 +166,7 @@ class Suite {
     findings_.Expect(spec.actions > 0, "the spec has no actions");
     findings_.Expect(spec.observation_bytes() > 0, "observations are empty");
     findings_.Expect(spec.element_min <= spec.element_max, "the element range is empty");
-    findings_.Expect(spec.stack >= 1, "the stack is empty");
+    findings_.Expect(spec.frame_stack >= 1, "the stack is empty");
   }
 
   std::vector<Event> CheckPlay() {
@@ -189,7 +189,7 @@ class Suite {
     findings_.Expect(step.discount == 0 || step.discount == 1, "discount neither 0 nor 1");
     findings_.Expect(std::isfinite(step.reward), "a reward is not finite");
     findings_.Expect(step.frames >= 1, "a step without frames");
-    findings_.Expect(step.frames <= spec.frames, "a step of more frames than the spec says");
+    findings_.Expect(step.frames <= spec.max_frames_per_step, "a step of more frames than the spec says");
   }
 
   void CheckElements(std::span<const std::byte> observation, const EnvironmentSpec& spec) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "uper/base/byte_stream.h"
+#include "uper/base/files/byte_stream.h"
 
 namespace uper {
 
@@ -24,8 +24,8 @@ struct EnvironmentSpec {
   // No element of an observation lies outside [element_min, element_max].
   double element_min = 0;
   double element_max = 255;
-  int stack = 1;   // newest observations that an agent stacks into what it sees
-  int frames = 1;  // raw frames that a step plays at most
+  int frame_stack = 1;          // newest observations that an agent stacks into what it sees
+  int max_frames_per_step = 1;  // raw frames
 
   std::size_t element_bytes() const { return element == Element::kUint8 ? 1 : 4; }
   std::size_t observation_bytes() const {

@@ -4,14 +4,14 @@
 #include <functional>
 #include <utility>
 
+#include "uper/base/did_you_mean.h"
 #include "uper/base/error.h"
-#include "uper/base/nearest_name.h"
 #include "uper/envs/atari/atari_environment.h"
 #include "uper/envs/atari/games.h"
 #include "uper/envs/bandit/bandit_environment.h"
 #include "uper/envs/grid/grid_environment.h"
 #include "uper/envs/minatar/minatar_environment.h"
-#include "uper/envs/noise/add_noise.h"
+#include "uper/envs/wrappers/wrap_environment.h"
 
 namespace uper {
 namespace {
@@ -31,7 +31,7 @@ using MakeBare =
 struct Maker {
   std::string name;
   MakeBare make;
-  OwnRules own_rules = {};
+  EnvironmentDefaults defaults = {};
   bool noisy_suite = false;  // noise that the options leave off is the suite's
 };
 
@@ -76,7 +76,7 @@ Maker AtariMaker(const std::string& game) {
           [=](const EnvironmentOptions& options, const Streams& streams) {
             return MakeAtariEnvironment(game, options, streams.seed, streams.index);
           },
-          {.sticks_by_itself = true, .time_limit_frames = kAtariTimeLimitFrames}};
+          {.applies_sticky_itself = true, .time_limit_frames = kAtariTimeLimitFrames}};
 }
 
 // A further family of environments is a further list of makers, appended here.
@@ -124,8 +124,8 @@ std::unique_ptr<Environment> MakeEnvironment(std::string_view name,
   }
   options.Validate();
   const EnvironmentOptions actual = maker->noisy_suite ? WithSuiteNoise(options) : options;
-  return AddNoise(maker->make(actual, {.seed = seed, .index = index}), actual, maker->own_rules,
-                  seed, index);
+  return WrapEnvironment(maker->make(actual, {.seed = seed, .index = index}), actual,
+                         maker->defaults, seed, index);
 }
 
 }  // namespace uper

@@ -68,11 +68,6 @@ class Learner {
   // One step of the optimiser. Throws Error(kNumeric), with nothing changed, when the loss or the
   // gradient is not finite.
   virtual LearnerOutput Update(const LearnerBatch& batch) = 0;
-  // The same in two steps, so that the caller can do something else in between. Only FinishUpdate()
-  // may follow BeginUpdate(); both may throw what Update() throws. The batch may be reused as soon
-  // as BeginUpdate() has returned.
-  virtual void BeginUpdate(const LearnerBatch& batch) { begun_ = Update(batch); }
-  virtual LearnerOutput FinishUpdate() { return begun_; }
   // The gradient of the last Update, before clipping; holds until the next call. A learner need not
   // keep it and may compute it again here. REQUIRES: an Update.
   virtual std::span<const float> gradient() = 0;
@@ -90,14 +85,11 @@ class Learner {
   // target = online.
   virtual void CopyTarget() = 0;
 
-  // Views of the state; SetUpdated() must be called after writing through them, before anything
+  // Views of the state; CommitState() must be called after writing through them, before anything
   // else. May copy much memory: updates() alone is cheap.
   virtual LearnerState State() = 0;
-  virtual void SetUpdated(std::int64_t updates) = 0;
+  virtual void CommitState(std::int64_t updates) = 0;
   virtual std::int64_t updates() { return State().updates; }
-
- private:
-  LearnerOutput begun_;
 };
 
 }  // namespace uper

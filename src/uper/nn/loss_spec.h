@@ -21,12 +21,12 @@ enum class TargetAction {
 
 // Which of the paper's two decompositions gives the target uncertainty (uncertainty.h).
 enum class TargetForm {
-  kQuantiles,  // member k against its own target distribution: the Atari form
-  kScalar,     // all against the mean target
+  kAtari,   // member k against its own target distribution
+  kScalar,  // all against the mean target
 };
 
 // What counts as the TD error of a sample.
-enum class TdPriority {
+enum class TdErrorKind {
   kMeanAbsolute,  // mean over members of |target mean - mean|
   kLoss,          // mean over members of the loss (cross-entropy clipped at 100)
 };
@@ -35,7 +35,7 @@ enum class TdPriority {
 inline constexpr double kLargestLossPriority = 100;
 
 // How E and A come out of categorical members (core/categorical.h).
-enum class CategoricalUncertainty { kQuantiles, kTotalVariance, kProducts };
+enum class CategoricalUncertainty { kQuantiles, kTotalVariance, kAuthors };
 
 struct LossSpec {
   HeadKind head = HeadKind::kQuantile;
@@ -50,8 +50,8 @@ struct LossSpec {
   // member were trained alone.
   bool sum_members = false;
 
-  TargetForm target_form = TargetForm::kQuantiles;
-  TdPriority td_priority = TdPriority::kMeanAbsolute;
+  TargetForm target_form = TargetForm::kAtari;
+  TdErrorKind td_priority = TdErrorKind::kMeanAbsolute;
   CategoricalUncertainty categorical_uncertainty = CategoricalUncertainty::kQuantiles;
 };
 

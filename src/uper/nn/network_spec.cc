@@ -34,14 +34,14 @@ void ValidateInput(const InputSpec& input) {
   RequireIndexable(double{1} * input.height * input.width * input.channels, "the observation");
 }
 
-PictureShape OutputShape(const PictureShape& in, const ConvolutionSpec& layer) {
+ImageShape OutputShape(const ImageShape& in, const ConvolutionSpec& layer) {
   return {.height = (in.height - layer.kernel) / layer.stride + 1,
           .width = (in.width - layer.kernel) / layer.stride + 1,
           .channels = layer.filters};
 }
 
 void ValidateConvolutions(const NetworkSpec& spec) {
-  PictureShape in{spec.input.height, spec.input.width, spec.input.channels};
+  ImageShape in{spec.input.height, spec.input.width, spec.input.channels};
   for (std::size_t i = 0; i < spec.convolutions.size(); ++i) {
     const ConvolutionSpec& layer = spec.convolutions[i];
     const std::string name = LayerName("convolution ", i);
@@ -81,8 +81,8 @@ void NetworkSpec::Validate() const {
   RequireIndexable(parameters, "the number of parameters");
 }
 
-std::vector<PictureShape> NetworkSpec::Pictures() const {
-  std::vector<PictureShape> pictures{{input.height, input.width, input.channels}};
+std::vector<ImageShape> NetworkSpec::Pictures() const {
+  std::vector<ImageShape> pictures{{input.height, input.width, input.channels}};
   for (const ConvolutionSpec& layer : convolutions) {
     pictures.push_back(OutputShape(pictures.back(), layer));
   }

@@ -28,7 +28,7 @@ struct ConvolutionSpec {
 };
 
 // Height, width and channels of a picture, channels last.
-struct PictureShape {
+struct ImageShape {
   int height = 1;
   int width = 1;
   int channels = 1;
@@ -61,7 +61,7 @@ struct NetworkSpec {
   void Validate() const;
 
   // Shapes, all REQUIRE a valid spec. Pictures(): the input and the output of each convolution.
-  std::vector<PictureShape> Pictures() const;
+  std::vector<ImageShape> Pictures() const;
   int observation_size() const { return input.height * input.width * input.channels; }
   int torso_outputs() const;  // inputs of the hidden layer
   int hidden_total() const { return separate_hidden ? members * hidden_units : hidden_units; }

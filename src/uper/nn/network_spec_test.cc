@@ -30,7 +30,7 @@ TEST(NetworkSpecTest, PresetsAreValid) {
 
 TEST(NetworkSpecTest, ShapesOfTheNatureNetwork) {
   const NetworkSpec spec = NatureNetwork({.actions = 6, .members = 10, .outputs = 201});
-  const std::vector<PictureShape> pictures = spec.Pictures();
+  const std::vector<ImageShape> pictures = spec.Pictures();
   ASSERT_EQ(pictures.size(), 4U);
   EXPECT_EQ(pictures[1].height, 20);
   EXPECT_EQ(pictures[2].width, 9);

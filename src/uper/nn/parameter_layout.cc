@@ -13,7 +13,7 @@ std::size_t ParameterView::size() const {
 
 ParameterLayout::ParameterLayout(const NetworkSpec& spec) {
   spec.Validate();
-  const std::vector<PictureShape> pictures = spec.Pictures();
+  const std::vector<ImageShape> pictures = spec.Pictures();
   for (std::size_t i = 0; i < spec.convolutions.size(); ++i) {
     const ConvolutionSpec& layer = spec.convolutions[i];
     const std::string name = "conv" + std::to_string(i + 1);

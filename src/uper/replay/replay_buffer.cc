@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "uper/base/check.h"
-#include "uper/replay/stored_priority.h"
+#include "uper/replay/selectors/stored_priority.h"
 
 namespace uper {
 void ReplayBufferOptions::Validate() const {
@@ -113,14 +113,14 @@ void ReplayBuffer::Count(const UpdateCounts& counts) {
   counters_.invalid_updates += counts.invalid;
 }
 
-void ReplayBuffer::CountRemote(std::size_t drawn, std::size_t massless_draws,
-                               const UpdateCounts& counts) {
+void ReplayBuffer::CountDeviceDraws(std::size_t drawn, std::size_t massless_draws,
+                                    const UpdateCounts& counts) {
   counters_.drawn += drawn;
   counters_.massless_draws += massless_draws;
   Count(counts);
 }
 
-void ReplayBuffer::SetRemotePriorities(std::vector<float> priorities, double largest_priority) {
+void ReplayBuffer::LoadDevicePriorities(std::vector<float> priorities, double largest_priority) {
   ReplayBufferState state = GetState();
   UPER_CHECK(priorities.size() == size(), "one priority an item");
   state.selector.priorities = std::move(priorities);

@@ -8,7 +8,7 @@
 
 #include "uper/base/random.h"
 #include "uper/core/importance_weights.h"
-#include "uper/replay/make_selector.h"
+#include "uper/replay/selectors/make_selector.h"
 
 namespace uper {
 
@@ -106,12 +106,12 @@ class ReplayBuffer {
   UpdateCounts SetPriorities(std::span<const std::uint64_t> ids,
                              std::span<const double> priorities);
 
-  // For a memory whose draws are made elsewhere (SelectorKind::kRemote): the random numbers that
+  // For a memory whose draws are made elsewhere (SelectorKind::kMirror): the random numbers that
   // Sample() would take; what draws and priorities there came to, in numbers; and the raw
   // priorities there, oldest first, with their largest. REQUIRES: size() priorities, valid ones.
   void DrawUniforms(std::span<double> uniforms) { selector_->DrawUniforms(stream_, uniforms); }
-  void CountRemote(std::size_t drawn, std::size_t massless_draws, const UpdateCounts& counts);
-  void SetRemotePriorities(std::vector<float> priorities, double largest_priority);
+  void CountDeviceDraws(std::size_t drawn, std::size_t massless_draws, const UpdateCounts& counts);
+  void LoadDevicePriorities(std::vector<float> priorities, double largest_priority);
 
   // Re-derives all probabilities from the raw priorities, O(n).
   void SetPriorityExponent(double priority_exponent);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "uper/base/error.h"
-#include "uper/replay/test_support.h"
+#include "uper/replay/replay_for_tests.h"
 
 namespace uper {
 namespace {
@@ -295,7 +295,7 @@ TEST(ReplayBuffer, CapacityOneKeepsTheNewest) {
 TEST(ReplayBufferRemote, TakesOverWhatWasDoneElsewhere) {
   ReplayBufferOptions options{.capacity = 5};
   ReplayBuffer here(options, RandomStream(1, "draws"));
-  options.selector = SelectorKind::kRemote;
+  options.selector = SelectorKind::kMirror;
   ReplayBuffer remote(options, RandomStream(1, "draws"));
   for (int i = 0; i < 7; ++i) {
     here.Add();
@@ -307,8 +307,8 @@ TEST(ReplayBufferRemote, TakesOverWhatWasDoneElsewhere) {
   here.Sample({}, {.ids = ids, .probabilities = probabilities, .weights = weights});
   remote.DrawUniforms(uniforms);
   const UpdateCounts counts = here.SetPriorities(ids, std::vector<double>{3, -1, 0.5, 2});
-  remote.CountRemote(4, 0, counts);
-  remote.SetRemotePriorities(here.GetState().selector.priorities, here.largest_priority());
+  remote.CountDeviceDraws(4, 0, counts);
+  remote.LoadDevicePriorities(here.GetState().selector.priorities, here.largest_priority());
   remote.CheckValid();
   EXPECT_EQ(remote.GetState().selector.priorities, here.GetState().selector.priorities);
   EXPECT_EQ(remote.GetState().stream_position, here.GetState().stream_position);

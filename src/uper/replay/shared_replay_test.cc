@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "uper/base/error.h"
-#include "uper/replay/test_support.h"
+#include "uper/replay/replay_for_tests.h"
 
 namespace uper {
 namespace {
@@ -32,13 +32,13 @@ Words WordsFor(std::uint64_t tag) {
   return words;
 }
 
-RecordObservations::Observation BytesFor(std::uint64_t tag) {
+WholeObservations::Observation BytesFor(std::uint64_t tag) {
   const Words words = WordsFor(tag);
   return BytesOf(std::span<const std::uint64_t>(words));
 }
 
 // A transition all of whose parts follow from its tag.
-Transition<RecordObservations::Observation> TaggedTransition(std::uint64_t tag) {
+Transition<WholeObservations::Observation> TaggedTransition(std::uint64_t tag) {
   return {BytesFor(tag), static_cast<std::int32_t>(tag % 1000), static_cast<double>(tag % 77), 0.5,
           BytesFor(~tag)};
 }
@@ -59,15 +59,15 @@ Transition<RecordObservations::Observation> TaggedTransition(std::uint64_t tag) 
   return ::testing::AssertionSuccess();
 }
 
-SharedReplay<RecordObservations> MakeRecords(std::size_t capacity) {
-  return SharedReplay<RecordObservations>(
-      RecordReplay({.buffer = SmallBuffer(capacity, 0.6, 0.01), .masks = {.members = 10}},
-                   RecordObservations(capacity, sizeof(Words)), ReplayStreams(1)));
+SharedReplay<WholeObservations> MakeRecords(std::size_t capacity) {
+  return SharedReplay<WholeObservations>(
+      WholeReplay({.buffer = SmallBuffer(capacity, 0.6, 0.01), .masks = {.members = 10}},
+                  WholeObservations(capacity, sizeof(Words)), ReplayStreams(1)));
 }
 
 TEST(SharedReplayConcurrent, WritersAndASamplerSeeWholeTransitions) {
   const std::uint64_t per_writer = Scaled(150'000, 10'000);
-  SharedReplay<RecordObservations> shared = MakeRecords(500);
+  SharedReplay<WholeObservations> shared = MakeRecords(500);
   std::atomic<int> running = kWriters;
   std::latch start(kWriters);
   std::vector<std::thread> writers;
@@ -103,7 +103,7 @@ TEST(SharedReplayConcurrent, WritersAndASamplerSeeWholeTransitions) {
   EXPECT_EQ(counters.added, kWriters * per_writer);
   EXPECT_EQ(counters.drawn, updates);
   EXPECT_EQ(counters.updated + counters.updates_of_evicted, updates);
-  shared.WithLock([](RecordReplay& replay) { replay.CheckValid(); });
+  shared.WithLock([](WholeReplay& replay) { replay.CheckValid(); });
 }
 
 // Every writer is an environment with its own stacks; frame content is (writer, number).
@@ -164,7 +164,7 @@ TEST(SharedReplayConcurrent, FrameStacksOfWritersNeverMix) {
 }
 
 TEST(SharedReplayConcurrent, AnExceptionLeavesTheMemoryUsable) {
-  SharedReplay<RecordObservations> shared = MakeRecords(50);
+  SharedReplay<WholeObservations> shared = MakeRecords(50);
   std::vector<std::thread> writers;
   writers.reserve(kWriters);
   std::atomic<int> refused = 0;
@@ -190,7 +190,7 @@ TEST(SharedReplayConcurrent, AnExceptionLeavesTheMemoryUsable) {
 }
 
 TEST(SharedReplay, SamplesOnlyWhenThereIsEnough) {
-  SharedReplay<RecordObservations> shared = MakeRecords(50);
+  SharedReplay<WholeObservations> shared = MakeRecords(50);
   ReplayBatch batch(4, sizeof(Words));
   EXPECT_FALSE(shared.TrySample(kWeights, 1, batch.view()));
   shared.Add(TaggedTransition(1));

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "uper/base/check.h"
-#include "uper/replay/proportional_selector.h"
+#include "uper/replay/selectors/proportional_selector.h"
 
 namespace uper {
 
@@ -61,7 +61,7 @@ void TransitionReplay<Observations>::Gather(std::uint64_t id, std::size_t row,
   const std::size_t begin = row * observation_bytes();
   observations_.Gather(id, out.s_tm1.subspan(begin, observation_bytes()),
                        out.s_t.subspan(begin, observation_bytes()));
-  const StepColumns columns = columns_.Get(id);
+  const TransitionFields columns = columns_.Get(id);
   out.a_tm1[row] = columns.a_tm1;
   out.r_t[row] = columns.r_t;
   out.discount_t[row] = columns.discount_t;
@@ -73,7 +73,7 @@ auto TransitionReplay<Observations>::GetState() const -> State {
   const std::uint64_t first = buffer_.first_id();
   const std::uint64_t next = buffer_.next_id();
   State state{.buffer = buffer_.GetState(),
-              .columns = std::vector<StepColumns>(size()),
+              .columns = std::vector<TransitionFields>(size()),
               .masks = masks_.GetState(first, next),
               .observations = observations_.GetState(first, next)};
   columns_.CopyOut(first, state.columns);
@@ -102,14 +102,14 @@ void TransitionReplay<Observations>::CheckValid() const {
              "a live transition has lost its observations");
 }
 
-template class TransitionReplay<RecordObservations>;
+template class TransitionReplay<WholeObservations>;
 template class TransitionReplay<FrameStore>;
 
 std::size_t FrameReplayMemoryBytes(const TransitionReplayOptions& options,
                                    const FrameStoreOptions& frames) {
   const std::size_t capacity = options.buffer.capacity;
   return ProportionalSelector::MemoryBytes(capacity) + FrameStore::MemoryBytes(frames) +
-         RecordStorage::MemoryBytes(capacity, sizeof(StepColumns)) +
+         ByteRing::MemoryBytes(capacity, sizeof(TransitionFields)) +
          MaskStore::MemoryBytes(capacity, options.masks);
 }
 

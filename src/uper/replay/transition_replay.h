@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "uper/base/random.h"
-#include "uper/replay/frame_store.h"
-#include "uper/replay/mask_store.h"
-#include "uper/replay/record_observations.h"
-#include "uper/replay/record_storage.h"
 #include "uper/replay/replay_batch.h"
 #include "uper/replay/replay_buffer.h"
+#include "uper/replay/storage/byte_ring.h"
+#include "uper/replay/storage/frame_store.h"
+#include "uper/replay/storage/mask_store.h"
+#include "uper/replay/storage/whole_observations.h"
 #include "uper/replay/transition.h"
 
 namespace uper {
@@ -32,14 +32,14 @@ struct ReplayStreams {
 };
 
 // What is stored beside the observations.
-struct StepColumns {
+struct TransitionFields {
   std::int32_t a_tm1 = 0;
   float r_t = 0;
   float discount_t = 0;
 };
 
 // The replay memory a trainer uses: a replay buffer (which transitions live, how likely each is
-// drawn) joined with the storages of their content. `Observations` is RecordObservations (bytes
+// drawn) joined with the storages of their content. `Observations` is WholeObservations (bytes
 // stored whole) or FrameStore (stacked frames, each kept once).
 //
 // Rows never change once written and are found by id, so a saved range of ids is immutable; only
@@ -51,7 +51,7 @@ class TransitionReplay {
 
   struct State {
     ReplayBufferState buffer;
-    std::vector<StepColumns> columns;  // of the live ids, in order
+    std::vector<TransitionFields> columns;  // of the live ids, in order
     MaskStoreState masks;
     typename Observations::State observations;
   };
@@ -62,11 +62,12 @@ class TransitionReplay {
 
   // Ids, priorities, counters.
   const ReplayBuffer& buffer() const { return buffer_; }
-  ReplayBuffer& remote_buffer() { return buffer_; }  // for a memory that is drawn from elsewhere
+  ReplayBuffer& mutable_buffer() { return buffer_; }  // for a memory that is drawn from elsewhere
   const Observations& observations() const { return observations_; }
   const MaskStore& masks() const { return masks_; }
-  // For putting observations back piece by piece before SetState: see State::observations.in_place.
-  Observations& observations_to_restore() { return observations_; }
+  // For putting observations back piece by piece before SetState: see
+  // State::observations.already_loaded.
+  Observations& mutable_observations() { return observations_; }
   std::size_t size() const { return buffer_.size(); }
   std::size_t observation_bytes() const { return observations_.observation_bytes(); }
   ReplayBatch MakeBatch(std::size_t batch) const { return {batch, observation_bytes()}; }
@@ -92,7 +93,7 @@ class TransitionReplay {
   void Gather(std::uint64_t id, std::size_t row, const BatchView& out) const;
 
   // What is stored beside the observations. REQUIRES: buffer().Contains(id).
-  StepColumns Columns(std::uint64_t id) const { return columns_.Get(id); }
+  TransitionFields Columns(std::uint64_t id) const { return columns_.Get(id); }
 
   UpdateCounts SetPriorities(std::span<const std::uint64_t> ids,
                              std::span<const double> priorities) {
@@ -110,14 +111,14 @@ class TransitionReplay {
 
   ReplayBuffer buffer_;
   Observations observations_;
-  TypedStorage<StepColumns> columns_;
+  TypedRing<TransitionFields> columns_;
   MaskStore masks_;
 };
 
-extern template class TransitionReplay<RecordObservations>;
+extern template class TransitionReplay<WholeObservations>;
 extern template class TransitionReplay<FrameStore>;
 
-using RecordReplay = TransitionReplay<RecordObservations>;
+using WholeReplay = TransitionReplay<WholeObservations>;
 using FrameReplay = TransitionReplay<FrameStore>;
 
 // What a FrameReplay with a proportional selector will allocate.

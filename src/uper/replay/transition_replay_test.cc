@@ -10,7 +10,7 @@
 
 #include "uper/base/error.h"
 #include "uper/replay/n_step_accumulator.h"
-#include "uper/replay/test_support.h"
+#include "uper/replay/replay_for_tests.h"
 
 namespace uper {
 namespace {
@@ -255,23 +255,23 @@ TEST(TransitionReplay, StateRoundTripContinuesBitForBit) {
   }
 }
 
-RecordReplay MakeRecordReplay(std::size_t capacity) {
-  return RecordReplay({.buffer = SmallBuffer(capacity, 0.6, 0), .masks = {}},
-                      RecordObservations(capacity, sizeof(std::uint64_t)), ReplayStreams(3));
+WholeReplay MakeRecordReplay(std::size_t capacity) {
+  return WholeReplay({.buffer = SmallBuffer(capacity, 0.6, 0), .masks = {}},
+                     WholeObservations(capacity, sizeof(std::uint64_t)), ReplayStreams(3));
 }
 
-RecordObservations::Observation NumberBytes(std::uint64_t value) {
+WholeObservations::Observation NumberBytes(std::uint64_t value) {
   return BytesOf(std::span<const std::uint64_t>(&value, 1));
 }
 
 TEST(TransitionReplay, RecordsKeepWhatWasAddedAndResume) {
-  RecordReplay replay = MakeRecordReplay(7);
+  WholeReplay replay = MakeRecordReplay(7);
   for (std::uint64_t i = 0; i < 30; ++i) {
     replay.Add({NumberBytes(i), static_cast<std::int32_t>(i), 0.5 * static_cast<double>(i), 0.9,
                 NumberBytes(i + 1)},
                1.0 + static_cast<double>(i));
   }
-  RecordReplay restored = MakeRecordReplay(7);
+  WholeReplay restored = MakeRecordReplay(7);
   restored.SetState(replay.GetState());
   ReplayBatch batch = restored.MakeBatch(50);
   ReplayBatch same = replay.MakeBatch(50);
@@ -293,7 +293,7 @@ TEST(TransitionReplay, RecordsKeepWhatWasAddedAndResume) {
 }
 
 TEST(TransitionReplay, ARefusedTransitionChangesNothing) {
-  RecordReplay replay = MakeRecordReplay(2);
+  WholeReplay replay = MakeRecordReplay(2);
   for (std::uint64_t i = 0; i < 3; ++i) replay.Add({NumberBytes(i), 0, 0, 0, NumberBytes(i)});
   const auto before = replay.GetState();
   EXPECT_THROW(replay.Add({NumberBytes(1), 0, 0, 0, {}}), Error);

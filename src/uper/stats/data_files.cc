@@ -7,8 +7,8 @@
 namespace uper {
 
 std::string_view DataFileText(std::string_view name) {
-  for (const DataFile& file : DataFiles()) {
-    if (file.name == name) return file.text;
+  for (const EmbeddedFile& file : DataFiles()) {
+    if (file.path == name) return file.text;
   }
   FailCheck(__FILE__, __LINE__, "data file exists", std::string(name));
 }

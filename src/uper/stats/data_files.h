@@ -3,16 +3,12 @@
 #include <span>
 #include <string_view>
 
+#include "uper/base/embedded_file.h"
+
 namespace uper {
 
-// One file of data/, built into the program (cmake/embed_data_files.cmake makes the table).
-struct DataFile {
-  std::string_view name;  // "dqnzoo-median.csv"
-  std::string_view text;
-};
-
-// All of them, sorted by name.
-std::span<const DataFile> DataFiles();
+// The files of data/, sorted by name.
+std::span<const EmbeddedFile> DataFiles();
 
 // The text of a file. REQUIRES: there is one of that name.
 std::string_view DataFileText(std::string_view name);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "uper/base/did_you_mean.h"
 #include "uper/base/error.h"
-#include "uper/base/nearest_name.h"
 #include "uper/stats/csv_reader.h"
 #include "uper/stats/data_files.h"
 

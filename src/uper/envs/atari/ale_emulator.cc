@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "uper/base/error.h"
-#include "uper/base/md5.h"
+#include "uper/base/files/md5.h"
 #include "uper/envs/atari/emulator.h"
 
 namespace uper::atari {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "uper/base/error.h"
-#include "uper/base/thread_pool.h"
+#include "uper/base/threads/thread_pool.h"
 #include "uper/envs/atari/atari_environment.h"
 #include "uper/envs/atari/rom_file.h"
 #include "uper/envs/conformance.h"

@@ -117,7 +117,7 @@ TEST_F(AtariEnvironmentTest, SpecIsOneGreyFrameOfAStack) {
   const EnvironmentSpec& spec = environment_->spec();
   EXPECT_EQ(spec.actions, 3);
   EXPECT_EQ(spec.observation_bytes(), 84u * 84u);
-  EXPECT_EQ(spec.stack, 4);
+  EXPECT_EQ(spec.frame_stack, 4);
 }
 
 TEST_F(AtariEnvironmentTest, RendersTheFramesOfTheObservationInColour) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "uper/base/byte_stream.h"
+#include "uper/base/files/byte_stream.h"
 
 namespace uper::atari {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "uper/base/error.h"
-#include "uper/base/md5.h"
+#include "uper/base/files/md5.h"
 
 namespace uper::atari {
 namespace {

@@ -42,12 +42,12 @@ GameStep Asterix::Act(GameAction action, GameRandom& random) {
 }
 
 void Asterix::SendVisitor(GameRandom& random) {
-  const bool right = random.Chance(Purpose::kVisitorRight, 1.0 / 2);
-  const bool gold = random.Chance(Purpose::kVisitorIsGold, 1.0 / 3);
+  const bool right = random.Chance(DrawPurpose::kVisitorRight, 1.0 / 2);
+  const bool gold = random.Chance(DrawPurpose::kVisitorIsGold, 1.0 / 3);
   const auto empty = std::count_if(lanes_.begin(), lanes_.end(),
                                    [](const Visitor& visitor) { return !visitor.here; });
   if (empty == 0) return;
-  int skip = random.Below(Purpose::kVisitorLane, static_cast<int>(empty));
+  int skip = random.Below(DrawPurpose::kVisitorLane, static_cast<int>(empty));
   for (Visitor& lane : lanes_) {
     if (lane.here || skip-- > 0) continue;
     lane = {.here = true, .column = right ? 0 : kLastCell, .right = right, .gold = gold};

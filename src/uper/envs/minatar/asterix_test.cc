@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "uper/envs/minatar/game_driver.h"
+#include "uper/envs/minatar/minatar_for_tests.h"
 
 namespace uper::minatar {
 namespace {
@@ -11,9 +11,9 @@ class AsterixTest : public testing::Test {
  protected:
   // Every visitor comes from the left into the first empty lane of those after `lane`.
   void Start(bool gold, int lane, bool right = true) {
-    driver_.random().Always(Purpose::kVisitorRight, right ? 1 : 0);
-    driver_.random().Always(Purpose::kVisitorIsGold, gold ? 1 : 0);
-    driver_.random().Always(Purpose::kVisitorLane, lane);
+    driver_.random().Always(DrawPurpose::kVisitorRight, right ? 1 : 0);
+    driver_.random().Always(DrawPurpose::kVisitorIsGold, gold ? 1 : 0);
+    driver_.random().Always(DrawPurpose::kVisitorLane, lane);
     driver_.Start();
   }
 
@@ -51,7 +51,7 @@ TEST_F(AsterixTest, FirstVisitorComesInStepElevenAndMovesEveryFiveSteps) {
   EXPECT_EQ(driver_.Cells(Asterix::kEnemy), "3,1");
   driver_.Act(GameAction::kNoOp);
   EXPECT_EQ(driver_.Cells(Asterix::kEnemy), "3,2");
-  EXPECT_EQ(driver_.random().Count(Purpose::kVisitorLane), 1);
+  EXPECT_EQ(driver_.random().Count(DrawPurpose::kVisitorLane), 1);
 }
 
 TEST_F(AsterixTest, FromTheRightTheTrailIsOnTheRight) {
@@ -93,9 +93,9 @@ TEST_F(AsterixTest, GoldPaysOneAndIsGone) {
 // come in steps 11, 21, ..., 101, 111; the ramp of step 102 shortens what follows.
 int StepOfVisitor(bool ramping, int number) {
   GameDriver driver("asterix", ramping);
-  driver.random().Always(Purpose::kVisitorIsGold, 1);
+  driver.random().Always(DrawPurpose::kVisitorIsGold, 1);
   driver.Start();
-  while (driver.random().Count(Purpose::kVisitorIsGold) < number) driver.Act(GameAction::kNoOp);
+  while (driver.random().Count(DrawPurpose::kVisitorIsGold) < number) driver.Act(GameAction::kNoOp);
   return driver.steps();
 }
 
@@ -107,8 +107,8 @@ TEST(AsterixRampTest, AfterHundredTwoStepsVisitorsComeSooner) {
 
 TEST(AsterixRampTest, TheSecondRampMakesThemFasterToo) {
   GameDriver driver("asterix");
-  driver.random().Always(Purpose::kVisitorRight, 1);
-  driver.random().Always(Purpose::kVisitorIsGold, 1);
+  driver.random().Always(DrawPurpose::kVisitorRight, 1);
+  driver.random().Always(DrawPurpose::kVisitorIsGold, 1);
   driver.Start();
   // Ramps in steps 102 and 204; moves in 6, 11, ..., 201, 206, then every 4 steps.
   const auto moves_in = [&](int step) {
@@ -124,17 +124,17 @@ TEST(AsterixRampTest, TheSecondRampMakesThemFasterToo) {
 
 TEST(AsterixRampTest, EndsWithAVisitorAndAMoveInEveryStep) {
   GameDriver driver("asterix");
-  driver.random().Always(Purpose::kVisitorIsGold, 1);
+  driver.random().Always(DrawPurpose::kVisitorIsGold, 1);
   driver.Start();
   driver.Act(GameAction::kNoOp, 102 * 9 + 10);
-  const int before = driver.random().Count(Purpose::kVisitorRight);
+  const int before = driver.random().Count(DrawPurpose::kVisitorRight);
   driver.Act(GameAction::kNoOp, 50);
-  EXPECT_EQ(driver.random().Count(Purpose::kVisitorRight) - before, 50);
+  EXPECT_EQ(driver.random().Count(DrawPurpose::kVisitorRight) - before, 50);
   const std::string cells = driver.Cells(Asterix::kGold);
   driver.Act(GameAction::kNoOp);
   EXPECT_NE(driver.Cells(Asterix::kGold), cells);
-  EXPECT_LT(driver.random().Count(Purpose::kVisitorLane),
-            driver.random().Count(Purpose::kVisitorRight))
+  EXPECT_LT(driver.random().Count(DrawPurpose::kVisitorLane),
+            driver.random().Count(DrawPurpose::kVisitorRight))
       << "without an empty lane nobody comes, and no lane is drawn";
 }
 

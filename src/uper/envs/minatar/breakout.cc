@@ -17,7 +17,7 @@ std::span<const GameAction> Breakout::minimal_actions() const {
 }
 
 void Breakout::Start(GameRandom& random) {
-  right_ = random.Below(Purpose::kBallSide, 2) == 0;
+  right_ = random.Below(DrawPurpose::kBallSide, 2) == 0;
   down_ = true;
   ball_ = last_ball_ = {.row = 3, .column = right_ ? 0 : kLastCell};
   paddle_ = 4;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "uper/envs/minatar/game_driver.h"
+#include "uper/envs/minatar/minatar_for_tests.h"
 
 namespace uper::minatar {
 namespace {
@@ -22,7 +22,7 @@ TEST_F(BreakoutTest, Starts) {
   EXPECT_EQ(driver_.Count(Breakout::kBrick), 30);
   EXPECT_TRUE(driver_.Has(1, 0, Breakout::kBrick));
   EXPECT_TRUE(driver_.Has(3, 9, Breakout::kBrick));
-  driver_.random().Always(Purpose::kBallSide, 1);
+  driver_.random().Always(DrawPurpose::kBallSide, 1);
   driver_.Start();
   EXPECT_EQ(driver_.Cells(Breakout::kBall), "3,9");
   driver_.Act(GameAction::kNoOp);

@@ -37,9 +37,9 @@ GameStep Freeway::Act(GameAction action, GameRandom& random) {
 // New speeds and directions; the cars stay where they are.
 void Freeway::DrawTraffic(GameRandom& random) {
   for (Car& car : cars_) {
-    car.interval = random.Below(Purpose::kCarSpeed, kSlowest) + 1;
+    car.interval = random.Below(DrawPurpose::kCarSpeed, kSlowest) + 1;
     car.timer = car.interval;
-    car.left = random.Chance(Purpose::kCarGoesLeft, 0.5);
+    car.left = random.Chance(DrawPurpose::kCarGoesLeft, 0.5);
   }
 }
 

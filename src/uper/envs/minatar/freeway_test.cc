@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "uper/envs/minatar/game_driver.h"
+#include "uper/envs/minatar/minatar_for_tests.h"
 
 namespace uper::minatar {
 namespace {
@@ -11,8 +11,8 @@ class FreewayTest : public testing::Test {
  protected:
   // All cars alike: interval 1 to 5.
   void Start(int interval, bool left) {
-    driver_.random().Always(Purpose::kCarSpeed, interval - 1);
-    driver_.random().Always(Purpose::kCarGoesLeft, left ? 1 : 0);
+    driver_.random().Always(DrawPurpose::kCarSpeed, interval - 1);
+    driver_.random().Always(DrawPurpose::kCarGoesLeft, left ? 1 : 0);
     driver_.Start();
   }
 
@@ -24,7 +24,7 @@ TEST_F(FreewayTest, Starts) {
   EXPECT_EQ(driver_.Cells(Freeway::kChicken), "9,4");
   EXPECT_EQ(driver_.Cells(Freeway::kCar), "1,0 2,0 3,0 4,0 5,0 6,0 7,0 8,0");
   EXPECT_EQ(driver_.Cells(Freeway::kSpeed5), "1,9 2,9 3,9 4,9 5,9 6,9 7,9 8,9");
-  EXPECT_EQ(driver_.random().Count(Purpose::kCarSpeed), 8);
+  EXPECT_EQ(driver_.random().Count(DrawPurpose::kCarSpeed), 8);
 }
 
 TEST_F(FreewayTest, SpeedIsShownInItsChannelBehindTheCar) {
@@ -62,13 +62,13 @@ TEST_F(FreewayTest, ChickenWalksEveryThreeSteps) {
 
 TEST_F(FreewayTest, TheTopPaysOneAndTheTrafficIsDrawnAnew) {
   Start(5, true);  // slow cars from the far side: not in column 4 before step 36
-  driver_.random().Always(Purpose::kCarSpeed, 1);
+  driver_.random().Always(DrawPurpose::kCarSpeed, 1);
   EXPECT_EQ(driver_.Act(GameAction::kUp, 27), 0);  // walks in steps 4, 7, ..., 25, 28
   EXPECT_EQ(driver_.Cells(Freeway::kChicken), "1,4");
   EXPECT_EQ(driver_.Act(GameAction::kUp), 1);
   EXPECT_EQ(driver_.Cells(Freeway::kChicken), "9,4");
-  EXPECT_EQ(driver_.random().Count(Purpose::kCarSpeed), 16);
-  EXPECT_EQ(driver_.random().Count(Purpose::kCarGoesLeft), 16);
+  EXPECT_EQ(driver_.random().Count(DrawPurpose::kCarSpeed), 16);
+  EXPECT_EQ(driver_.random().Count(DrawPurpose::kCarGoesLeft), 16);
   EXPECT_TRUE(driver_.Has(1, 6, Freeway::kCar)) << "cars stay where they are";
   EXPECT_EQ(driver_.Count(Freeway::kSpeed2), 8);
   EXPECT_EQ(driver_.Count(Freeway::kSpeed5), 0);

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdint>
 
-#include "uper/base/byte_stream.h"
 #include "uper/base/check.h"
+#include "uper/base/files/byte_stream.h"
 
 namespace uper::minatar {
 

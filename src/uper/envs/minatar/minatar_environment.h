@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "uper/envs/environment.h"
-#include "uper/envs/game_random.h"
+#include "uper/envs/minatar/game_random.h"
 #include "uper/envs/minatar/minatar_game.h"
 
 namespace uper {

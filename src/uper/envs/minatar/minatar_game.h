@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "uper/base/byte_stream.h"
 #include "uper/base/check.h"
-#include "uper/envs/game_random.h"
+#include "uper/base/files/byte_stream.h"
+#include "uper/envs/minatar/game_random.h"
 
 namespace uper::minatar {
 

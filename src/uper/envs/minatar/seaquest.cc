@@ -108,9 +108,9 @@ void Seaquest::SpawnWhenDue(GameRandom& random) {
 
 // Nobody comes into a row in which an enemy swims the other way.
 void Seaquest::SpawnEnemy(GameRandom& random) {
-  const bool right = random.Chance(Purpose::kEnemyRight, 1.0 / 2);
-  const bool is_sub = random.Chance(Purpose::kEnemyIsSub, 1.0 / 3);
-  const int row = 1 + random.Below(Purpose::kEnemyRow, kSpawnRows);
+  const bool right = random.Chance(DrawPurpose::kEnemyRight, 1.0 / 2);
+  const bool is_sub = random.Chance(DrawPurpose::kEnemyIsSub, 1.0 / 3);
+  const int row = 1 + random.Below(DrawPurpose::kEnemyRow, kSpawnRows);
   const auto opposes = [&](const Swimmer& other) {
     return other.row == row && other.right != right;
   };
@@ -125,8 +125,8 @@ void Seaquest::SpawnEnemy(GameRandom& random) {
 }
 
 void Seaquest::SpawnDiver(GameRandom& random) {
-  const bool right = random.Chance(Purpose::kDiverRight, 1.0 / 2);
-  const int row = 1 + random.Below(Purpose::kDiverRow, kSpawnRows);
+  const bool right = random.Chance(DrawPurpose::kDiverRight, 1.0 / 2);
+  const int row = 1 + random.Below(DrawPurpose::kDiverRow, kSpawnRows);
   divers_.Add({.row = row,
                .column = right ? 0 : kLastCell,
                .right = right,

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "uper/envs/minatar/game_driver.h"
+#include "uper/envs/minatar/minatar_for_tests.h"
 
 namespace uper::minatar {
 namespace {
@@ -11,9 +11,9 @@ class SeaquestTest : public testing::Test {
  protected:
   explicit SeaquestTest(bool ramping = true) : driver_("seaquest", ramping) {
     // Enemies stay out of the way in row 8, divers come from the left into row 1.
-    driver_.random().Always(Purpose::kEnemyRow, 7);
-    driver_.random().Always(Purpose::kDiverRight, 1);
-    driver_.random().Always(Purpose::kDiverRow, 0);
+    driver_.random().Always(DrawPurpose::kEnemyRow, 7);
+    driver_.random().Always(DrawPurpose::kDiverRight, 1);
+    driver_.random().Always(DrawPurpose::kDiverRow, 0);
     driver_.Start();
   }
 
@@ -130,7 +130,7 @@ TEST_F(SeaquestTest, OneTorpedoInFiveSteps) {
 }
 
 TEST_F(SeaquestTest, TorpedoHitsAFish) {
-  driver_.random().Always(Purpose::kEnemyRow, 0);  // row 1, from the right in step 21
+  driver_.random().Always(DrawPurpose::kEnemyRow, 0);  // row 1, from the right in step 21
   driver_.Act(GameAction::kRight);
   driver_.Act(GameAction::kLeft);
   driver_.Act(GameAction::kDown);
@@ -145,7 +145,7 @@ TEST_F(SeaquestTest, TorpedoHitsAFish) {
 }
 
 TEST_F(SeaquestTest, FishReachesThePlayer) {
-  driver_.random().Always(Purpose::kEnemyRow, 0);
+  driver_.random().Always(DrawPurpose::kEnemyRow, 0);
   driver_.Act(GameAction::kRight, 4);
   driver_.Act(GameAction::kLeft);
   driver_.Act(GameAction::kDown);  // (1, 8)
@@ -157,8 +157,8 @@ TEST_F(SeaquestTest, FishReachesThePlayer) {
 }
 
 TEST_F(SeaquestTest, EnemySubmarineShootsEveryElevenSteps) {
-  driver_.random().Always(Purpose::kEnemyRight, 1);
-  driver_.random().Always(Purpose::kEnemyIsSub, 1);
+  driver_.random().Always(DrawPurpose::kEnemyRight, 1);
+  driver_.random().Always(DrawPurpose::kEnemyIsSub, 1);
   driver_.Act(GameAction::kNoOp, 30);
   EXPECT_EQ(driver_.Cells(Seaquest::kEnemySub), "8,1");
   EXPECT_EQ(driver_.Count(Seaquest::kEnemyBullet), 0);
@@ -173,9 +173,9 @@ TEST_F(SeaquestTest, EnemySubmarineShootsEveryElevenSteps) {
 }
 
 TEST_F(SeaquestTest, BulletReachesThePlayer) {
-  driver_.random().Always(Purpose::kEnemyRight, 1);
-  driver_.random().Always(Purpose::kEnemyIsSub, 1);
-  driver_.random().Always(Purpose::kDiverRow, 3);
+  driver_.random().Always(DrawPurpose::kEnemyRight, 1);
+  driver_.random().Always(DrawPurpose::kEnemyIsSub, 1);
+  driver_.random().Always(DrawPurpose::kDiverRow, 3);
   driver_.Act(GameAction::kDown, 8);
   driver_.Act(GameAction::kNoOp, 100);  // (8, 5): the bullet of step 31 is in column 2 then
   EXPECT_TRUE(driver_.over());
@@ -183,11 +183,11 @@ TEST_F(SeaquestTest, BulletReachesThePlayer) {
 }
 
 TEST_F(SeaquestTest, NobodyComesIntoARowAgainstTheTraffic) {
-  driver_.random().Always(Purpose::kEnemyRight, 1);
+  driver_.random().Always(DrawPurpose::kEnemyRight, 1);
   driver_.Act(GameAction::kNoOp, 21);
-  driver_.random().Always(Purpose::kEnemyRight, 0);
+  driver_.random().Always(DrawPurpose::kEnemyRight, 0);
   driver_.Act(GameAction::kNoOp, 20);
-  EXPECT_EQ(driver_.random().Count(Purpose::kEnemyRow), 2);
+  EXPECT_EQ(driver_.random().Count(DrawPurpose::kEnemyRow), 2);
   EXPECT_EQ(driver_.Count(Seaquest::kEnemyFish), 1);
 }
 
@@ -195,18 +195,18 @@ TEST_F(SeaquestTest, SurfacingMakesEnemiesComeSooner) {
   WaitForDivers(31);
   driver_.Act(GameAction::kUp);  // the enemy after next, due in step 61, comes in step 60
   driver_.Act(GameAction::kNoOp, 59 - 32);
-  EXPECT_EQ(driver_.random().Count(Purpose::kEnemyRow), 2);
+  EXPECT_EQ(driver_.random().Count(DrawPurpose::kEnemyRow), 2);
   driver_.Act(GameAction::kNoOp);
-  EXPECT_EQ(driver_.random().Count(Purpose::kEnemyRow), 3);
+  EXPECT_EQ(driver_.random().Count(DrawPurpose::kEnemyRow), 3);
 }
 
 TEST_F(SeaquestWithoutRampingTest, SurfacingChangesNothing) {
   WaitForDivers(31);
   driver_.Act(GameAction::kUp);
   driver_.Act(GameAction::kNoOp, 60 - 32);
-  EXPECT_EQ(driver_.random().Count(Purpose::kEnemyRow), 2);
+  EXPECT_EQ(driver_.random().Count(DrawPurpose::kEnemyRow), 2);
   driver_.Act(GameAction::kNoOp);
-  EXPECT_EQ(driver_.random().Count(Purpose::kEnemyRow), 3);
+  EXPECT_EQ(driver_.random().Count(DrawPurpose::kEnemyRow), 3);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "uper/envs/minatar/game_driver.h"
+#include "uper/envs/minatar/minatar_for_tests.h"
 
 namespace uper::minatar {
 namespace {

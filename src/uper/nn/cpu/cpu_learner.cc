@@ -38,7 +38,7 @@ CpuLearner::CpuLearner(const LearnerSpec& spec, ThreadPool& pool)
       target_tables_(spec.network),
       gradient_(online_.size()),
       taken_actions_(spec.batch),
-      scratch_(pool.threads(), SampleScratch(Shape())),
+      scratch_(pool.threads(), LossScratch(Shape())),
       losses_(spec.batch),
       td_errors_(spec.batch),
       uncertainty_(spec.batch) {
@@ -65,14 +65,14 @@ LearnerOutput CpuLearner::Update(const LearnerBatch& batch) {
   if (clock_ != nullptr) clock_->Start();
   Forward(batch);
   ChooseTargetActions();
-  EndOf(StepPart::kTargetActions);
+  EndOf(UpdatePhase::kTargetActions);
   const CpuNetwork::HeadPass heads[] = {
       {kTarget, target_.span(), target_actions_, spec_.network.members, target_outputs_},
       {kOnline, online_.span(), taken_actions_, 1, online_outputs_}};
   network_.HeadOutputs(heads);
-  EndOf(StepPart::kHead);
+  EndOf(UpdatePhase::kHead);
   ComputeSamples(batch);
-  EndOf(StepPart::kSamples);
+  EndOf(UpdatePhase::kSamples);
   const double gradient_squares =
       network_.Backward(kOnline, online_.span(), taken_actions_, d_outputs_, gradient_.span());
 
@@ -86,16 +86,16 @@ LearnerOutput CpuLearner::Update(const LearnerBatch& batch) {
                                          std::to_string(output.loss) + ")");
   }
   StepOptimizer(output.gradient_norm);
-  EndOf(StepPart::kOptimizer);
+  EndOf(UpdatePhase::kOptimizer);
   return output;
 }
 
-void CpuLearner::Watch(PartClock* clock) {
+void CpuLearner::Watch(UpdateProfile* clock) {
   clock_ = clock;
   network_.Watch(clock);
 }
 
-void CpuLearner::EndOf(StepPart part) {
+void CpuLearner::EndOf(UpdatePhase part) {
   if (clock_ != nullptr) clock_->Lap(part);
 }
 
@@ -147,7 +147,7 @@ void CpuLearner::ChooseTargetActions() {
 }
 
 void CpuLearner::MemberValues(Slot slot, std::span<const float> parameters,
-                              const HeadTables& tables) {
+                              const HeadMeanWeights& tables) {
   if (spec_.loss.head == HeadKind::kCategorical) {
     CategoricalValues(slot, parameters, spec_.batch);
   } else {
@@ -187,15 +187,15 @@ void CpuLearner::ComputeSamples(const LearnerBatch& batch) {
     const auto of = [&](std::vector<float>& all) {
       return std::span(all).subspan(b * outputs, outputs);
     };
-    const SampleOutputs sample = ComputeSample(spec_.loss, Shape(),
-                                               {.online = of(online_outputs_),
-                                                .target = of(target_outputs_),
-                                                .r_t = batch.r_t[b],
-                                                .discount_t = batch.discount_t[b],
-                                                .weight = batch.weights[b],
-                                                .mask = batch.masks[b],
-                                                .scale = scale},
-                                               scratch_[thread], of(d_outputs_));
+    const SampleOutputs sample = ComputeSampleLoss(spec_.loss, Shape(),
+                                                   {.online = of(online_outputs_),
+                                                    .target = of(target_outputs_),
+                                                    .r_t = batch.r_t[b],
+                                                    .discount_t = batch.discount_t[b],
+                                                    .weight = batch.weights[b],
+                                                    .mask = batch.masks[b],
+                                                    .scale = scale},
+                                                   scratch_[thread], of(d_outputs_));
     losses_[b] = sample.loss;
     td_errors_[b] = sample.td_error;
     uncertainty_[b] = sample.uncertainty;
@@ -268,7 +268,7 @@ LearnerState CpuLearner::State() {
           .updates = updates_};
 }
 
-void CpuLearner::SetUpdated(std::int64_t updates) {
+void CpuLearner::CommitState(std::int64_t updates) {
   updates_ = updates;
   online_tables_fresh_ = false;
   network_.ComputeHeadTables(target_.span(), target_tables_);

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "uper/base/thread_pool.h"
+#include "uper/base/threads/thread_pool.h"
 #include "uper/nn/cpu/cpu_network.h"
-#include "uper/nn/cpu/sample_step.h"
+#include "uper/nn/cpu/sample_loss.h"
 #include "uper/nn/float_buffer.h"
 #include "uper/nn/learner.h"
 
@@ -27,10 +27,10 @@ class CpuLearner final : public Learner {
   void MemberOutputs(std::span<const std::byte> observation, std::span<float> outputs) override;
   void CopyTarget() override;
   LearnerState State() override;
-  void SetUpdated(std::int64_t updates) override;
+  void CommitState(std::int64_t updates) override;
 
   // Update() adds the times of its parts to this clock from now on; null: to none.
-  void Watch(PartClock* clock);
+  void Watch(UpdateProfile* clock);
 
  private:
   // Passes through the network, in the slots that keep their activations.
@@ -41,13 +41,13 @@ class CpuLearner final : public Learner {
   void Forward(const LearnerBatch& batch);
   void ChooseTargetActions();
   // member_values_ [batch, member, action] of the observations in a slot.
-  void MemberValues(Slot slot, std::span<const float> parameters, const HeadTables& tables);
+  void MemberValues(Slot slot, std::span<const float> parameters, const HeadMeanWeights& tables);
   void CategoricalValues(Slot slot, std::span<const float> parameters, int count);
   void ComputeSamples(const LearnerBatch& batch);
   double SampleScale(const LearnerBatch& batch) const;
   void StepOptimizer(double gradient_norm);
   void RefreshOnlineTables();
-  void EndOf(StepPart part);
+  void EndOf(UpdatePhase part);
 
   const LearnerSpec spec_;
   ThreadPool& pool_;
@@ -58,7 +58,7 @@ class CpuLearner final : public Learner {
   std::int64_t updates_ = 0;
 
   // Averages of the heads, for greedy actions.
-  HeadTables online_tables_, target_tables_;
+  HeadMeanWeights online_tables_, target_tables_;
   bool online_tables_fresh_ = false;
 
   // Of the update under way.
@@ -66,15 +66,15 @@ class CpuLearner final : public Learner {
   std::vector<float> online_outputs_;  // [batch, member, output]
   std::vector<float> target_outputs_;
   std::vector<float> d_outputs_;
-  std::vector<float> member_values_;    // [batch, member, action]
-  std::vector<float> all_outputs_;      // [batch, action, member, output]; categorical heads only
-  std::vector<int> taken_actions_;      // [batch]
-  std::vector<int> target_actions_;     // [batch, member]
-  std::vector<SampleScratch> scratch_;  // [thread]
-  std::vector<double> losses_;          // [batch]
+  std::vector<float> member_values_;  // [batch, member, action]
+  std::vector<float> all_outputs_;    // [batch, action, member, output]; categorical heads only
+  std::vector<int> taken_actions_;    // [batch]
+  std::vector<int> target_actions_;   // [batch, member]
+  std::vector<LossScratch> scratch_;  // [thread]
+  std::vector<double> losses_;        // [batch]
   std::vector<double> td_errors_;
   std::vector<Uncertainty> uncertainty_;
-  PartClock* clock_ = nullptr;  // not owned
+  UpdateProfile* clock_ = nullptr;  // not owned
 };
 
 }  // namespace uper

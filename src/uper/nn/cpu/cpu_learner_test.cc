@@ -8,8 +8,8 @@
 #include <string>
 
 #include "uper/base/error.h"
-#include "uper/nn/cpu/simd_info.h"
-#include "uper/nn/test_data.h"
+#include "uper/nn/cpu/kernels/simd_info.h"
+#include "uper/nn/learner_data_for_tests.h"
 
 namespace uper {
 namespace {
@@ -216,7 +216,7 @@ TEST(CpuLearnerTest, APoisonedNetworkIsNoticed) {
     CpuLearner learner(spec, pool);
     Initialize(learner);
     learner.State().online[0] = std::numeric_limits<float>::quiet_NaN();
-    learner.SetUpdated(0);
+    learner.CommitState(0);
     EXPECT_THROW(learner.Update(Data(spec, "batch").View()), Error);
   }
 }
@@ -232,7 +232,7 @@ TEST(CpuLearnerTest, CopyTargetCopiesAndIsUsed) {
     EXPECT_TRUE(SameBits(copied.State().target, copied.State().online));
     std::copy(written.State().online.begin(), written.State().online.end(),
               written.State().target.begin());
-    written.SetUpdated(0);
+    written.CommitState(0);
     const Data data(spec, "batch");
     EXPECT_EQ(Statistics(copied.Update(data.View())), Statistics(written.Update(data.View())));
     EXPECT_TRUE(Snapshot(copied) == Snapshot(written));
@@ -251,7 +251,7 @@ TEST(CpuLearnerTest, AStateThatIsWrittenBackGoesOnTheSame) {
     std::copy(from.target.begin(), from.target.end(), to.target.begin());
     std::copy(from.first_moment.begin(), from.first_moment.end(), to.first_moment.begin());
     std::copy(from.second_moment.begin(), from.second_moment.end(), to.second_moment.begin());
-    second.SetUpdated(from.updates);
+    second.CommitState(from.updates);
     const Data data(spec, "b");
     EXPECT_EQ(Statistics(first.Update(data.View())), Statistics(second.Update(data.View())));
     EXPECT_TRUE(Snapshot(first) == Snapshot(second));

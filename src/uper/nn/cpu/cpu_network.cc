@@ -6,7 +6,7 @@
 #include <string>
 
 #include "uper/base/check.h"
-#include "uper/nn/cpu/elementwise.h"
+#include "uper/nn/cpu/kernels/elementwise.h"
 
 namespace uper {
 namespace {
@@ -41,7 +41,7 @@ void CpuNetwork::AddLayers() {
   const auto offsets = [this](const std::string& name) {
     return LayerOffsets{layout_.Find(name + "/w").offset, layout_.Find(name + "/b").offset};
   };
-  const std::vector<PictureShape> pictures = spec_.Pictures();
+  const std::vector<ImageShape> pictures = spec_.Pictures();
   sizes_.push_back(pictures[0].size());
   for (std::size_t i = 0; i < spec_.convolutions.size(); ++i) {
     convolutions_.emplace_back(pictures[i], spec_.convolutions[i]);
@@ -92,9 +92,9 @@ void CpuNetwork::Forward(std::span<const Pass> passes, int batch) {
   }
   pool_.ParallelTasks(static_cast<int>(passes.size()) * batch,
                       [&](int task) { ForwardPicture(passes[task / batch], task % batch); });
-  EndOf(StepPart::kConvolutions);
+  EndOf(UpdatePhase::kConvolutions);
   for (int i = 0; i < static_cast<int>(dense_.size()); ++i) ForwardDense(i, passes);
-  EndOf(StepPart::kDense);
+  EndOf(UpdatePhase::kDense);
 }
 
 void CpuNetwork::CheckPass(const Pass& pass, int batch) const {
@@ -183,21 +183,21 @@ void CpuNetwork::HeadAll(int slot, std::span<const float> parameters, std::span<
             hidden(slot).data(), batch(slot), out.data());
 }
 
-void CpuNetwork::ComputeHeadTables(std::span<const float> parameters, HeadTables& tables) {
+void CpuNetwork::ComputeHeadTables(std::span<const float> parameters, HeadMeanWeights& tables) {
   UPER_CHECK(parameters.size() == layout_.size(), "parameters of another network");
   const ScopedFlushDenormals flush;
   head_.ComputeTables(parameters.data() + head_offsets_.w, parameters.data() + head_offsets_.b,
                       tables);
 }
 
-void CpuNetwork::HeadMeans(int slot, const HeadTables& tables, std::span<float> q) {
+void CpuNetwork::HeadMeans(int slot, const HeadMeanWeights& tables, std::span<float> q) {
   UPER_CHECK(q.size() == std::size_t{1} * batch(slot) * spec_.members * spec_.actions,
              "q must be [batch, member, action]");
   const ScopedFlushDenormals flush;
   head_.Means(tables, hidden(slot).data(), batch(slot), q.data());
 }
 
-void CpuNetwork::HeadMean(int slot, const HeadTables& tables, std::span<float> q) {
+void CpuNetwork::HeadMean(int slot, const HeadMeanWeights& tables, std::span<float> q) {
   UPER_CHECK(q.size() == std::size_t{1} * batch(slot) * spec_.actions, "q must be [batch, action]");
   const ScopedFlushDenormals flush;
   head_.Mean(tables, hidden(slot).data(), batch(slot), q.data());
@@ -215,7 +215,7 @@ double CpuNetwork::Backward(int slot_index, std::span<const float> parameters,
                        d_activations_.back().data());
   const std::size_t hidden_size = hidden(slot_index).size();
   MaskByActivation(hidden(slot_index), d_activations_.back().span().first(hidden_size));
-  EndOf(StepPart::kBackwardHead);
+  EndOf(UpdatePhase::kBackwardHead);
   const int first = convolutions_.empty() ? 1 : 0;  // nobody needs the observation's gradient
   for (int i = static_cast<int>(dense_.size()) - 1; i >= first; --i) {
     BackwardDenseInput(i, parameters.data(), slot);
@@ -227,9 +227,9 @@ double CpuNetwork::Backward(int slot_index, std::span<const float> parameters,
   if (convolutions_.size() > 1) {
     pool_.ParallelTasks(slot.batch, [&](int picture) { BackwardPicture(picture, slot); });
   }
-  EndOf(StepPart::kBackwardInputs);
+  EndOf(UpdatePhase::kBackwardInputs);
   const double squares = BackwardAllWeights(slot, d_out, gradient);
-  EndOf(StepPart::kBackwardWeights);
+  EndOf(UpdatePhase::kBackwardWeights);
   return squares;
 }
 

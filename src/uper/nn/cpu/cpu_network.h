@@ -4,12 +4,12 @@
 #include <span>
 #include <vector>
 
-#include "uper/base/thread_pool.h"
-#include "uper/nn/cpu/convolution.h"
+#include "uper/base/threads/thread_pool.h"
 #include "uper/nn/cpu/cpu_optimizer.h"
-#include "uper/nn/cpu/dense.h"
 #include "uper/nn/cpu/head.h"
-#include "uper/nn/cpu/part_clock.h"
+#include "uper/nn/cpu/kernels/convolution.h"
+#include "uper/nn/cpu/kernels/dense.h"
+#include "uper/nn/cpu/update_profile.h"
 #include "uper/nn/float_buffer.h"
 #include "uper/nn/network_spec.h"
 #include "uper/nn/parameter_layout.h"
@@ -53,7 +53,7 @@ class CpuNetwork {
   int batch(int slot) const { return CheckedSlot(slot).batch; }
 
   // Forward() and Backward() tell this clock where a part ends; null: none.
-  void Watch(PartClock* clock) { clock_ = clock; }
+  void Watch(UpdateProfile* clock) { clock_ = clock; }
 
   // out [batch, member, output] of one action a sample; actions [batch].
   void HeadTaken(int slot, std::span<const float> parameters, std::span<const int> actions,
@@ -75,11 +75,11 @@ class CpuNetwork {
 
   // The averages that HeadMeans() and HeadMean() read: to be called after every change of the
   // parameters before the next of those.
-  void ComputeHeadTables(std::span<const float> parameters, HeadTables& tables);
+  void ComputeHeadTables(std::span<const float> parameters, HeadMeanWeights& tables);
   // q [batch, member, action]: mean over outputs.
-  void HeadMeans(int slot, const HeadTables& tables, std::span<float> q);
+  void HeadMeans(int slot, const HeadMeanWeights& tables, std::span<float> q);
   // q [batch, action]: mean over outputs and members.
-  void HeadMean(int slot, const HeadTables& tables, std::span<float> q);
+  void HeadMean(int slot, const HeadMeanWeights& tables, std::span<float> q);
 
   // The gradient of a loss with d_out [batch, member, output] = its derivative by HeadTaken(slot,
   // parameters, actions). Rows of d_out that are all zero (masked members) cost little. The head's
@@ -109,7 +109,7 @@ class CpuNetwork {
     std::size_t b;
   };
 
-  void EndOf(StepPart part) {
+  void EndOf(UpdatePhase part) {
     if (clock_ != nullptr) clock_->Lap(part);
   }
   int layers() const { return static_cast<int>(convolutions_.size() + dense_.size()); }
@@ -146,7 +146,7 @@ class CpuNetwork {
   std::vector<FloatBuffer> transposed_weights_;  // [convolution]; empty for the first
   std::vector<FloatBuffer> thread_scratch_;      // [thread]
   std::vector<double> squares_;                  // [task of BackwardAllWeights()]
-  PartClock* clock_ = nullptr;                   // not owned
+  UpdateProfile* clock_ = nullptr;               // not owned
 };
 
 }  // namespace uper

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "uper/base/error.h"
-#include "uper/nn/cpu/simd_info.h"
+#include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/nn/initialization.h"
-#include "uper/nn/naive_network.h"
-#include "uper/nn/test_data.h"
+#include "uper/nn/learner_data_for_tests.h"
+#include "uper/nn/reference_network_for_tests.h"
 
 namespace uper {
 namespace {
@@ -169,7 +169,7 @@ Results RunAll(const Case& c, ThreadPool& pool) {
 
   const auto hidden = network.Forward(0, parameters.span(), observations.bytes, c.batch);
   r.hidden.assign(hidden.begin(), hidden.end());
-  HeadTables tables(spec);
+  HeadMeanWeights tables(spec);
   network.ComputeHeadTables(parameters.span(), tables);
   network.HeadTaken(0, parameters.span(), TakenActions(c), r.taken);
   network.HeadPerMember(0, parameters.span(), MemberActions(c), r.per_member);
@@ -329,7 +329,7 @@ TEST(CpuNetworkTest, ASampleIsTheSameAloneAndInABatch) {
     CpuNetwork network(c.spec, {.max_batch = 16}, pool);
     const FloatBuffer parameters = RandomParameters(network.layout());
     const Observations observations(c.spec, c.batch);
-    HeadTables tables(c.spec);
+    HeadMeanWeights tables(c.spec);
     network.ComputeHeadTables(parameters.span(), tables);
     const auto actions = TakenActions(c);
     const std::size_t outputs = c.spec.member_outputs();

@@ -1,4 +1,4 @@
-#include "uper/nn/cpu/simd_targets.h"
+#include "uper/nn/cpu/kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "uper/nn/cpu/cpu_optimizer.cc"
@@ -10,7 +10,7 @@
 
 #include "uper/base/check.h"
 #include "uper/nn/cpu/cpu_optimizer.h"
-#include "uper/nn/cpu/simd_inl.h"
+#include "uper/nn/cpu/kernels/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace uper {

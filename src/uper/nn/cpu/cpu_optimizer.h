@@ -5,7 +5,7 @@
 #include <span>
 #include <variant>
 
-#include "uper/base/thread_pool.h"
+#include "uper/base/threads/thread_pool.h"
 #include "uper/nn/optimizer.h"
 
 namespace uper {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "uper/base/error.h"
-#include "uper/nn/cpu/simd_info.h"
-#include "uper/nn/test_data.h"
+#include "uper/nn/cpu/kernels/simd_info.h"
+#include "uper/nn/learner_data_for_tests.h"
 
 namespace uper {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "uper/base/check.h"
-#include "uper/nn/cpu/dot_gemm.h"
-#include "uper/nn/cpu/elementwise.h"
-#include "uper/nn/cpu/gemm.h"
+#include "uper/nn/cpu/kernels/dot_gemm.h"
+#include "uper/nn/cpu/kernels/elementwise.h"
+#include "uper/nn/cpu/kernels/gemm.h"
 
 namespace uper {
 namespace {
@@ -36,7 +36,7 @@ void ForEachTask(ThreadPool& pool, int count, double multiply_adds, const Task& 
 
 }  // namespace
 
-HeadTables::HeadTables(const NetworkSpec& spec)
+HeadMeanWeights::HeadMeanWeights(const NetworkSpec& spec)
     : member_weights(std::size_t{1} * spec.members * spec.hidden_units * spec.actions),
       member_bias(std::size_t{1} * spec.members * spec.actions),
       mean_weights(std::size_t{1} * spec.hidden_total() * spec.actions),
@@ -152,7 +152,7 @@ void Head::All(const float* w, const float* bias, const float* hidden, int batch
   });
 }
 
-void Head::ComputeTables(const float* w, const float* bias, HeadTables& tables) {
+void Head::ComputeTables(const float* w, const float* bias, HeadMeanWeights& tables) {
   const int members = spec_.members;
   const int actions = spec_.actions;
   ExpandSharedBias(bias);
@@ -172,7 +172,7 @@ void Head::ComputeTables(const float* w, const float* bias, HeadTables& tables) 
 }
 
 // The means over members.
-void Head::FinishTables(HeadTables& tables) const {
+void Head::FinishTables(HeadMeanWeights& tables) const {
   const float members = static_cast<float>(spec_.members);
   if (spec_.separate_hidden) {
     for (std::size_t i = 0; i < tables.mean_weights.size(); ++i) {
@@ -189,7 +189,7 @@ void Head::FinishTables(HeadTables& tables) const {
   for (float& value : tables.mean_bias.span()) value /= members;
 }
 
-void Head::Means(const HeadTables& tables, const float* hidden, int batch, float* q) {
+void Head::Means(const HeadMeanWeights& tables, const float* hidden, int batch, float* q) {
   // Members that share their hidden units are columns of one product.
   const int products = spec_.separate_hidden ? spec_.members : 1;
   const int columns = spec_.members / products * spec_.actions;
@@ -213,7 +213,7 @@ void Head::Means(const HeadTables& tables, const float* hidden, int batch, float
   });
 }
 
-void Head::Mean(const HeadTables& tables, const float* hidden, int batch, float* q) {
+void Head::Mean(const HeadMeanWeights& tables, const float* hidden, int batch, float* q) {
   Gemm({.rows = batch,
         .columns = spec_.actions,
         .a = hidden,

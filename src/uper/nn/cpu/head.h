@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "uper/base/thread_pool.h"
+#include "uper/base/threads/thread_pool.h"
 #include "uper/nn/cpu/action_groups.h"
 #include "uper/nn/cpu/cpu_optimizer.h"
 #include "uper/nn/float_buffer.h"
@@ -15,8 +15,8 @@ namespace uper {
 // Averages of a head, which is linear: the mean over outputs (and members) of what it computes is
 // what its averaged weights compute. Belongs to one set of parameters and is recomputed when they
 // change.
-struct HeadTables {
-  explicit HeadTables(const NetworkSpec& spec);
+struct HeadMeanWeights {
+  explicit HeadMeanWeights(const NetworkSpec& spec);
 
   // Mean over outputs: [hidden unit, member, action], one matrix for all members; with separate
   // hidden units [member, hidden unit, action].
@@ -54,11 +54,11 @@ class Head {
   // out [batch, action, member, output].
   void All(const float* w, const float* bias, const float* hidden, int batch, float* out);
 
-  void ComputeTables(const float* w, const float* bias, HeadTables& tables);
+  void ComputeTables(const float* w, const float* bias, HeadMeanWeights& tables);
   // q [batch, member, action]: the mean over outputs.
-  void Means(const HeadTables& tables, const float* hidden, int batch, float* q);
+  void Means(const HeadMeanWeights& tables, const float* hidden, int batch, float* q);
   // q [batch, action]: the mean over outputs and members.
-  void Mean(const HeadTables& tables, const float* hidden, int batch, float* q);
+  void Mean(const HeadMeanWeights& tables, const float* hidden, int batch, float* q);
 
   // The gradient of Select() with one action a sample, from d_out [batch, member, output], in
   // steps so that the weights' part can run beside that of other layers.
@@ -117,7 +117,7 @@ class Head {
                   const float* hidden, const float* d_out, float* dw) const;
   void BiasRow(int member, int learners, const Offsets& offsets, const float* d_out,
                float* db) const;
-  void FinishTables(HeadTables& tables) const;
+  void FinishTables(HeadMeanWeights& tables) const;
 
   // Constant after construction.
   NetworkSpec spec_;

@@ -1,9 +1,0 @@
-#include "apps/uper/version.h"
-
-namespace uper {
-
-std::string ProgramVersion() { return UPER_VERSION; }
-
-std::string ProgramRevision() { return UPER_REVISION; }
-
-}  // namespace uper

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "uper/checkpoint/checkpoint_manifest.h"
+#include "uper/checkpoint/file_system.h"
+
+namespace uper {
+
+enum class FileState {
+  kGood,
+  kDamaged,
+  kMissing,
+  kUnreferenced,  // no manifest names it: left by a save that was cut off, or not ours
+};
+
+struct FileReport {
+  std::string name;
+  FileState state = FileState::kGood;
+  std::uint64_t bytes = 0;  // found
+  std::string reason;       // empty for good files
+};
+
+struct VerifyReport {
+  std::vector<FileReport> files;  // by name
+
+  // Neither damaged nor missing files.
+  bool good() const;
+};
+
+// Checks every file of every checkpoint in the folder. An empty report: there is none.
+VerifyReport VerifyCheckpoints(const std::filesystem::path& folder,
+                               FileSystem& files = PosixFileSystem());
+
+// The manifests that are whole, newest first, without looking at the files they name.
+std::vector<Manifest> InspectCheckpoints(const std::filesystem::path& folder,
+                                         FileSystem& files = PosixFileSystem());
+
+}  // namespace uper

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "uper/base/threads/background_task.h"
+#include "uper/checkpoint/checkpoint_store.h"
+
+namespace uper {
+
+// What a save is made of, asked for at a step boundary.
+struct CheckpointSource {
+  std::function<CheckpointContent()> content;
+  std::function<std::map<std::string, RecordStream>()> streams;
+};
+
+// A save that has ended.
+struct SaveReport {
+  SaveOutcome outcome;
+  nlohmann::json info;  // of its content; null if it never came to that
+};
+
+// How long saving took and how long it held up training.
+struct SaveTimes {
+  std::int64_t saves = 0;    // that were written
+  double pause_seconds = 0;  // all pauses: copying at step boundaries, waiting for a former save
+  double longest_pause_seconds = 0;
+  double save_pause_seconds = 0;  // the part of them that belongs to saves (not to writing ahead)
+  double save_seconds = 0;        // from their copies until they were durable
+  double longest_save_seconds = 0;
+  std::uint64_t bytes_written = 0;
+};
+
+// Writes checkpoints beside the training: at a step boundary it only copies what has to be saved,
+// compressing and writing are done by a thread of its own. Between two saves it writes segments
+// that are complete, one at a time, so that a save is small however large the memory is.
+//
+// A save never copies more than what is not complete yet: if complete segments are still to be
+// written they go first, and the save begins at a later step boundary. A save that is due while the
+// former one is still being written waits for that one. Not thread-safe.
+class CheckpointWriter {
+ public:
+  CheckpointWriter(CheckpointStore store, CheckpointSource source);
+
+  LoadResult Load() { return store_.Load(); }
+
+  // Takes the memory of a save now, so that the first one need not.
+  void Reserve();
+
+  // A save is due at this step boundary, or at a later one if it cannot begin here.
+  void Request();
+  bool requested() const { return requested_; }
+  // At a step boundary: begins what is due and does not wait. Returns a save that has ended.
+  std::optional<SaveReport> Advance();
+  // Ends what is under way, and what was requested.
+  std::optional<SaveReport> Finish();
+
+  // Ends what is under way and begins nothing.
+  void Await() { task_.Wait(); }
+
+  const SaveTimes& times() const { return times_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Job { kNone, kAhead, kSave };
+
+  bool BeginAhead();
+  void BeginSave();
+  void Begin(Job job, std::function<SaveOutcome()> publish);
+  std::optional<SaveReport> TakeFinished();
+  void AddPause(Clock::time_point start, bool of_save);
+
+  CheckpointStore store_;
+  CheckpointSource source_;
+  bool requested_ = false;
+  bool ahead_failed_ = false;  // then only saves try again
+  int calls_ = 0;              // of Advance since something was last written ahead
+  Job job_ = Job::kNone;       // begun and not taken yet
+  Clock::time_point job_start_;
+  SaveTimes times_;
+
+  // The thread's while a job is under way.
+  PreparedSave save_;
+  PreparedAhead ahead_;
+  SaveOutcome outcome_;
+  double outcome_seconds_ = 0;  // from job_start_
+
+  BackgroundTask task_;  // last: it ends before what it works on
+};
+
+}  // namespace uper

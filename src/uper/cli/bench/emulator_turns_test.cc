@@ -1,0 +1,54 @@
+#include "uper/cli/bench/emulator_turns.h"
+
+#include <gtest/gtest.h>
+
+namespace uper {
+namespace {
+
+// A clock that stands still but for the emulator's moments, and what the emulator will say.
+struct FakeEmulator {
+  std::vector<double> speeds;
+  double now = 100;
+  std::size_t calls = 0;
+
+  AlternatingBaseline Turns() {
+    return AlternatingBaseline(
+        [this] {
+          now += 0.25;
+          return speeds[calls++];
+        },
+        [this] { return now; });
+  }
+};
+
+TEST(EmulatorTurnsTest, ComparesATurnWithTheEmulatorBesideIt) {
+  FakeEmulator emulator{.speeds = {1000, 3000, 500}};
+  AlternatingBaseline turns = emulator.Turns();
+  turns.Begin(100);
+  emulator.now += 0.5;
+  turns.Next(600);  // 1,000 frames a second, beside 2,000
+  emulator.now += 1;
+  turns.Next(1300);  // 700 beside 1,750
+  EXPECT_EQ(turns.emulator_speeds(), emulator.speeds);
+  ASSERT_EQ(turns.shares().size(), 2U);
+  EXPECT_DOUBLE_EQ(turns.shares()[0], 0.5);
+  EXPECT_DOUBLE_EQ(turns.shares()[1], 0.4);
+  EXPECT_DOUBLE_EQ(turns.waited_seconds(), 0.5) << "the first time was before the training";
+}
+
+TEST(EmulatorTurnsTest, WhatIsTooShortDoesNotCount) {
+  FakeEmulator emulator{.speeds = {1000, 1000}};
+  AlternatingBaseline turns = emulator.Turns();
+  turns.Begin(0);
+  emulator.now += 0.03125;
+  turns.Next(50);
+  EXPECT_EQ(emulator.calls, 1U);
+  EXPECT_TRUE(turns.shares().empty());
+  emulator.now += 0.09375;
+  turns.Next(100);
+  ASSERT_EQ(turns.shares().size(), 1U);
+  EXPECT_DOUBLE_EQ(turns.shares()[0], 0.8) << "of the whole turn, 0.125 seconds";
+}
+
+}  // namespace
+}  // namespace uper

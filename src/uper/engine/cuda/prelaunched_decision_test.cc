@@ -1,0 +1,179 @@
+// Decisions whose kernels are started before it is known what they are about, and learners that are
+// not alone.
+
+#include <chrono>
+#include <thread>
+
+#include "uper/engine/cuda/cuda_replay_for_tests.h"
+
+namespace uper {
+namespace {
+
+using CudaPreparedTest = GpuTest;
+
+LearnerSpec AtariSpec(int batch = kBatch) {
+  return {.network = NatureNetwork({.actions = 3, .members = 2, .outputs = 4}),
+          .loss = {.head = HeadKind::kQuantile},
+          .batch = batch};
+}
+
+DeviceReplaySpec AtariMemory() {
+  DeviceReplaySpec spec = SpecOf(60, 4);
+  spec.frame_bytes = 84 * 84;
+  spec.observation_bytes = 4 * spec.frame_bytes;
+  return spec;
+}
+
+// One game: everything that training asks of the GPU, now and then in another order.
+class Game {
+ public:
+  explicit Game(bool prepares, int batch = kBatch)
+      : prepares_(prepares),
+        store_(AtariMemory()),
+        learner_(AtariSpec(batch)),
+        memory_(learner_.MakeReplay(AtariMemory())) {
+    InitializeOnline(learner_);
+    store_.Add(20);
+    MirrorHost();
+  }
+
+  // The values of all decisions, and then the parameters.
+  std::vector<float> Play(int steps) {
+    for (int step = 0; step < steps; ++step) {
+      SeeNext();
+      if (chance_.Bernoulli(0.1)) AskForSomethingElse();
+      if (chance_.Bernoulli(0.001)) {  // longer than kernels wait
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      }
+      if (chance_.Bernoulli(0.1)) {
+        KeepStep(step);  // no decision
+      } else {
+        Decide(step);
+      }
+    }
+    while (memory_->NextReport(/*wait=*/true)) {
+    }
+    const std::span<const float> online = learner_.State().online;
+    found_.insert(found_.end(), online.begin(), online.end());
+    return found_;
+  }
+  int prepared() const { return prepared_; }
+
+ private:
+  void MirrorHost() { memory_->MirrorHost(store_.Transitions(), store_.Frames()); }
+
+  void SeeNext() {
+    newest_ = store_.Frames().next_id;
+    const std::span<std::byte> pixels = memory_->ReserveFrames(newest_, 1);
+    for (std::size_t i = 0; i < pixels.size(); ++i) {
+      pixels[i] = Store::Pixel(newest_, static_cast<int>(i));
+    }
+  }
+
+  void Decide(int step) {
+    const int count = chance_.Bernoulli(0.1) ? 2 : 1;
+    std::vector<std::uint32_t> slots;
+    for (int i = 0; i < count; ++i) {
+      for (int j = 0; j < 4; ++j) slots.push_back(store_.SlotAt(newest_ - i, j));
+    }
+    memory_->BeginDecisions(slots, count);
+    KeepStep(step);
+    if (prepares_) {
+      const bool may = learner_.MayPrepareActing();
+      memory_->PrelaunchDecision();
+      if (may) {
+        EXPECT_FALSE(learner_.MayPrepareActing());  // it is
+        ++prepared_;
+      }
+    }
+    std::vector<float> q(std::size_t{3} * count);
+    memory_->AwaitActionValues(count, q);
+    found_.insert(found_.end(), q.begin(), q.end());
+  }
+
+  void KeepStep(int step) {
+    store_.Add(1);
+    MirrorHost();
+    if (step % 4 == 0) {
+      memory_->QueueUpdate(
+          {.importance_exponent = 0.5, .uniforms = Uniforms(uniforms_, learner_.spec().batch)});
+    }
+    if (step % 50 == 0) {
+      while (memory_->NextReport(/*wait=*/true)) {
+      }
+    }
+  }
+
+  void AskForSomethingElse() {
+    switch (chance_.UniformInt(4)) {
+      case 0:
+        return learner_.CopyTarget();
+      case 1:
+        learner_.State();
+        return;
+      case 2: {
+        std::vector<float> priorities(store_.next_id() - store_.first_id());
+        double largest = 0;
+        return memory_->GetPriorities(priorities, largest);
+      }
+      default: {
+        const std::vector<std::byte> observation(AtariMemory().observation_bytes, std::byte{7});
+        std::vector<float> q(3);
+        learner_.ActionValues(observation, 1, q);
+        found_.insert(found_.end(), q.begin(), q.end());
+      }
+    }
+  }
+
+  const bool prepares_;
+  Store store_;
+  CudaLearner learner_;
+  std::unique_ptr<DeviceReplay> memory_;
+  RandomStream chance_{5, "what comes next"}, uniforms_{6, "uniforms"};
+  std::uint64_t newest_ = 0;
+  std::vector<float> found_;
+  int prepared_ = 0;
+};
+
+TEST_F(CudaPreparedTest, PreparedDecisionsAreTheSame) {
+  constexpr int kSteps = 3000;
+  std::vector<float> expected;
+  {
+    Game plain(false);
+    expected = plain.Play(kSteps);
+  }
+  Game game(true);
+  EXPECT_TRUE(SameBits(game.Play(kSteps), expected));
+  EXPECT_GT(game.prepared(), 0);  // how many depends on the time that decisions take
+}
+
+// Kernels that leave room for those of others, from some update on, find the same.
+TEST_F(CudaPreparedTest, AnotherLearnerChangesNothing) {
+  constexpr int kFew = 40, kSteps = 400;
+  constexpr int kManyPictures = 32;  // so many that pairs of blocks have them where it is alone
+  std::vector<float> expected;
+  {
+    Game alone(false, kManyPictures);
+    alone.Play(kFew);
+    expected = alone.Play(kSteps);
+  }
+  Game game(false, kManyPictures);
+  game.Play(kFew);
+  const CudaLearner other(AtariSpec());
+  EXPECT_TRUE(CudaLearner::crowded());
+  EXPECT_TRUE(SameBits(game.Play(kSteps), expected));
+}
+
+// Whoever shares the GPU with another learner must not be in its way.
+TEST_F(CudaPreparedTest, NotBesideAnotherLearner) {
+  const CudaLearner one(AtariSpec());
+  EXPECT_TRUE(one.MayPrepareActing());
+  {
+    const CudaLearner other(AtariSpec());
+    EXPECT_FALSE(one.MayPrepareActing());
+  }
+  EXPECT_TRUE(one.MayPrepareActing());
+}
+
+}  // namespace
+}  // namespace uper

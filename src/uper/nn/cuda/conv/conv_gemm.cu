@@ -1,0 +1,419 @@
+#include <cuda_pipeline_primitives.h>
+
+#include <algorithm>
+
+#include "uper/base/check.h"
+#include "uper/nn/cuda/conv/conv_gemm.h"
+#include "uper/nn/cuda/ptx/double_mma.cuh"
+#include "uper/nn/cuda/ptx/relu.cuh"
+#include "uper/nn/cuda/runtime/launch.cuh"
+
+namespace uper {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kWarps = 8;  // they share taps and channels
+constexpr int kThreads = kWarps * kWarp;
+constexpr int kWarpColumns = 16;
+constexpr int kLargestShared = 227 * 1024;  // of a block
+
+__device__ int At(const Affine& offset, int row, int column) {
+  return offset.first + row * offset.row + column * offset.column;
+}
+
+// Divides small numbers with a multiplication: where number * divisor < kSmall.
+constexpr int kSmall = 1 << 16;
+struct SmallDivision {
+  int divisor;
+  unsigned inverse;
+
+  __device__ explicit SmallDivision(int by)
+      : divisor(by), inverse((65535U + static_cast<unsigned>(by)) / static_cast<unsigned>(by)) {}
+  __device__ int Quotient(int number) const {
+    return static_cast<int>(static_cast<unsigned>(number) * inverse >> 16);
+  }
+  // The offset of the number-th of rows of `divisor` columns.
+  __device__ int At(const Affine& offset, int number) const {
+    const int row = Quotient(number);
+    return uper::At(offset, row, number - row * divisor);
+  }
+};
+
+// Floats between neighbours in shared memory that have this many and are read `step` apart: two
+// each of 8 of them, of 4 neighbours, lie in different banks.
+constexpr int PitchOf(int floats, int step) {
+  constexpr int kBanks = 32;
+  for (int pad = 0; pad < kBanks; pad += 4) {
+    const int apart = (floats + pad) * step % kBanks;
+    if (apart == 8 || apart == kBanks - 8) return floats + pad;
+  }
+  return floats + 4;
+}
+
+// Of pixels, and of the columns of weights with channels along memory.
+struct Pitches {
+  int pixel, column;
+
+  explicit Pitches(const PictureCall& call)
+      : pixel(PitchOf(call.channels, call.products[0].windows.column)),
+        column(PitchOf(call.channels, 1)) {}
+};
+
+// What a block computes: at most kRows positions of one picture, and kColumns columns. A warp has
+// 16 columns at half of the positions, 8 positions a tile, and shares channels and taps with
+// others, or only channels. So it needs few registers, and there is room for kernels that are not
+// in such a hurry.
+template <int kTiles_, int kColumns_, Along kB_, bool kByChannels_ = false>
+struct Tile {
+  static constexpr int kTiles = kTiles_;
+  static constexpr int kColumns = kColumns_;
+  static constexpr Along kB = kB_;
+  static constexpr bool kByChannels = kByChannels_;
+  static constexpr int kRows = 8 * kTiles;
+  static constexpr int kWarpTiles = (kTiles + 1) / 2;  // the second half may have one less
+  static constexpr int kSharers = kWarps / 2 * kWarpColumns / kColumns;
+  static constexpr int kWeightPitch = kColumns + 4;  // of channels, if columns lie along memory
+  static constexpr int kSumsPitch = kColumns + 4;    // of positions
+  static constexpr int kSums = kRows * kSumsPitch;   // of a sharer
+
+  // In shared memory: a picture [pixel][channel], then weights, [tap, channel][column] or
+  // [tap, column][channel]. The sums of the warps take their place.
+  static int Floats(const PictureCall& call, int taps) {
+    const Pitches pitch(call);
+    const int weights =
+        kB == Along::kSide ? taps * call.channels * kWeightPitch : taps * kColumns * pitch.column;
+    return std::max(call.pixels * pitch.pixel + weights, kSharers * kSums);
+  }
+};
+
+// Which groups of four floats of rows a thread copies: every kThreads-th.
+struct RowWalk {
+  int row, quad;            // the first
+  int row_step, quad_step;  // to the next
+  int quads;                // of a row
+
+  __device__ explicit RowWalk(int floats) : quads(floats / 4) {
+    const SmallDivision by(quads);
+    row = by.Quotient(static_cast<int>(threadIdx.x));
+    quad = static_cast<int>(threadIdx.x) - row * quads;
+    row_step = by.Quotient(kThreads);
+    quad_step = kThreads - row_step * quads;
+  }
+};
+
+// Rows at from + row * step, to rows `pitch` apart.
+__device__ void StartRows(RowWalk at, const float* from, int rows, int step, float* to, int pitch) {
+  while (at.row < rows) {
+    __pipeline_memcpy_async(to + at.row * pitch + 4 * at.quad, from + at.row * step + 4 * at.quad,
+                            4 * sizeof(float));
+    at.row += at.row_step;
+    at.quad += at.quad_step;
+    if (at.quad >= at.quads) {
+      at.quad -= at.quads;
+      ++at.row;
+    }
+  }
+}
+
+// Weights of the taps from `begin` to `end`.
+template <typename Tile>
+__device__ void StartWeights(const PictureCall& call, const PictureProduct& p, int pitch, int begin,
+                             int end, float* weights) {
+  const int first_n = static_cast<int>(blockIdx.x) * Tile::kColumns;
+  if constexpr (Tile::kB == Along::kSide) {  // the taps are one piece
+    const int row = begin * call.channels;
+    StartRows(RowWalk(Tile::kColumns), p.b + row * call.columns + first_n,
+              (end - begin) * call.channels, call.columns, weights + row * Tile::kWeightPitch,
+              Tile::kWeightPitch);
+  } else {
+    const RowWalk walk(call.channels);
+    const SmallDivision by_columns(p.tap_columns);
+    for (int tap = begin; tap < end; ++tap) {
+      const float* b = p.b + by_columns.At(p.b_taps, tap);
+      StartRows(walk, b + first_n * call.channels, Tile::kColumns, call.channels,
+                weights + tap * Tile::kColumns * pitch, pitch);
+    }
+  }
+}
+
+// What a warp has of a block's results, and which share of the sums.
+template <typename Tile>
+struct WarpPart {
+  int sharer, column, first_tile;
+  bool is_short;  // one tile less
+
+  __device__ WarpPart() {
+    const int warp = static_cast<int>(threadIdx.x) / kWarp;
+    sharer = warp % Tile::kSharers;
+    const int half = warp / Tile::kSharers % 2;
+    column = warp / Tile::kSharers / 2 * kWarpColumns;
+    first_tile = half * Tile::kWarpTiles;
+    is_short = Tile::kTiles % 2 != 0 && half == 1;
+  }
+};
+
+// A lane's weights of two channels and two columns: [channel][column and the eighth behind it].
+// `b`: of the first.
+template <typename Tile>
+__device__ void LoadWeights(const float* b, int pitch, double (&w)[2][2]) {
+  if constexpr (Tile::kB == Along::kSide) {
+    w[0][0] = b[0];
+    w[0][1] = b[8];
+    w[1][0] = b[Tile::kWeightPitch];
+    w[1][1] = b[Tile::kWeightPitch + 8];
+  } else {
+    const float2 low = *reinterpret_cast<const float2*>(b);
+    const float2 high = *reinterpret_cast<const float2*>(b + 8 * pitch);
+    w[0][0] = low.x;
+    w[0][1] = high.x;
+    w[1][0] = low.y;
+    w[1][1] = high.y;
+  }
+}
+
+// Where the windows of a lane's positions begin, at its channels.
+template <typename Tile>
+__device__ void FindWindows(const PictureProduct& p, const float* picture, int pitch,
+                            const WarpPart<Tile>& part, int lane,
+                            const float* (&windows)[Tile::kWarpTiles]) {
+  const SmallDivision by_width(p.width);
+#pragma unroll
+  for (int i = 0; i < Tile::kWarpTiles; ++i) {
+    const int m = min(8 * (part.first_tile + i) + MmaGroup(lane), p.height * p.width - 1);
+    windows[i] = picture + by_width.At(p.windows, m) * pitch + 2 * MmaPlace(lane);
+  }
+}
+
+// Groups of eight channels of a warp, counted over taps: from begin to end, and of a tap those
+// below `most`.
+struct EightsOfWarp {
+  int begin, end;
+  int most;
+  int skip;  // from a tap's last to the next one's first
+
+  template <typename Tile>
+  __device__ static EightsOfWarp Of(const WarpPart<Tile>& part, int eights, int first, int last) {
+    const auto cut = [](int total, int sharer) { return total * sharer / Tile::kSharers; };
+    if constexpr (Tile::kByChannels) {
+      const int from = cut(eights, part.sharer);
+      const int to = cut(eights, part.sharer + 1);
+      return {first * eights + from, last * eights, to, eights - (to - from)};
+    } else {
+      const int total = (last - first) * eights;
+      return {first * eights + cut(total, part.sharer),
+              first * eights + cut(total, part.sharer + 1), eights, 0};
+    }
+  }
+};
+
+// A warp's share of the taps from `first` to `last` and their channels. `passed`: floats that the
+// windows have been moved on. sums [8 positions][see AddDoubleMma()]: columns are its rows.
+template <typename Tile>
+__device__ void Multiply(const PictureCall& call, const PictureProduct& p, const Pitches& pitch,
+                         const WarpPart<Tile>& part, int first, int last, const float* weights,
+                         const float* (&windows)[Tile::kWarpTiles], int& passed,
+                         double (&sums)[Tile::kWarpTiles][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int column = part.column + MmaGroup(lane);
+  const int eights = call.channels / 8;
+  const auto mine = EightsOfWarp::Of(part, eights, first, last);
+  int at = mine.begin;
+  const SmallDivision by_columns(p.tap_columns);
+  for (int tap = SmallDivision(eights).Quotient(at); at < mine.end; ++tap) {
+    const int eight = at - tap * eights;
+    const int to = by_columns.At(p.taps, tap) * pitch.pixel + 8 * eight;
+#pragma unroll
+    for (int i = 0; i < Tile::kWarpTiles; ++i) windows[i] += to - passed;
+    const int channel = 8 * eight + 2 * MmaPlace(lane);
+    const float* b = weights + (Tile::kB == Along::kSide
+                                    ? (tap * call.channels + channel) * Tile::kWeightPitch + column
+                                    : (tap * Tile::kColumns + column) * pitch.column + channel);
+    const int count = min(mine.end - at, mine.most - eight);
+#pragma unroll 1
+    for (int i = 0; i < count; ++i) {
+      double w[2][2];
+      float2 a[Tile::kWarpTiles];
+      LoadWeights<Tile>(b, pitch.column, w);
+#pragma unroll
+      for (int m = 0; m < Tile::kWarpTiles; ++m) {
+        a[m] = *reinterpret_cast<const float2*>(windows[m]);
+        windows[m] += 8;
+      }
+#pragma unroll
+      for (int m = 0; m < 2 * Tile::kWarpTiles; ++m) {
+        const int tile = m % Tile::kWarpTiles;
+        if (tile + 1 == Tile::kWarpTiles && part.is_short) continue;
+        AddDoubleMma(w[m / Tile::kWarpTiles], m < Tile::kWarpTiles ? a[tile].x : a[tile].y,
+                     sums[tile]);
+      }
+      b += Tile::kB == Along::kSide ? 8 * Tile::kWeightPitch : 8;
+    }
+    at += count + mine.skip;
+    passed = to + 8 * count;
+  }
+}
+
+// To sums [sharer][position][column].
+template <typename Tile>
+__device__ void StoreSums(const double (&result)[Tile::kWarpTiles][4], const WarpPart<Tile>& part,
+                          float* sums) {
+  StoreColumns(
+      result, Tile::kWarpTiles - (part.is_short ? 1 : 0), Tile::kSumsPitch,
+      static_cast<int>(threadIdx.x) % kWarp,
+      sums + part.sharer * Tile::kSums + 8 * part.first_tile * Tile::kSumsPitch + part.column);
+}
+
+__device__ float Masked(float mask, float value) { return mask > 0 ? value : 0.0F; }
+
+// `mask`: of the column n and those behind it.
+__device__ float4 Finished(const PictureCall& call, const PictureProduct& p, const float* mask,
+                           int n, float4 sum) {
+  if (call.finish == ProductFinish::kBiasRelu) {
+    return Relu(sum, __ldg(reinterpret_cast<const float4*>(p.bias + n)));
+  }
+  if (call.finish == ProductFinish::kMask) {
+    const float4 masks = __ldg(reinterpret_cast<const float4*>(mask));
+    return make_float4(Masked(masks.x, sum.x), Masked(masks.y, sum.y), Masked(masks.z, sum.z),
+                       Masked(masks.w, sum.w));
+  }
+  return sum;
+}
+
+// Adds the sums of the sharers, in order, and stores the results.
+template <typename Tile>
+__device__ void Finish(const PictureCall& call, const PictureProduct& p, const float* sums) {
+  constexpr int kQuads = Tile::kColumns / 4;
+  const int first_n = static_cast<int>(blockIdx.x) * Tile::kColumns;
+  const int picture = static_cast<int>(blockIdx.y);
+  const SmallDivision by_width(p.width);
+  const float* mask = p.mask + picture * call.mask_picture + first_n;
+  float* c = p.c + picture * call.c_picture + first_n;
+  const int results = p.height * p.width * kQuads;
+  for (int i = static_cast<int>(threadIdx.x); i < results; i += kThreads) {
+    const int m = i / kQuads;
+    const int n = i % kQuads * 4;
+    const float4 sum = SumOfSharers<Tile::kSharers>(sums + m * Tile::kSumsPitch + n, Tile::kSums);
+    *reinterpret_cast<float4*>(c + by_width.At(p.c_at, m) + n) =
+        Finished(call, p, mask + by_width.At(p.mask_at, m) + n, first_n + n, sum);
+  }
+}
+
+// Grid: groups of columns, pictures, products. The weights of an update do not change while its
+// kernels run, so they need not wait for the kernel before. Those of the second half of the taps
+// come while the first is at work.
+template <typename Tile>
+__global__ void __maxnreg__(96)
+    PictureKernel(const __grid_constant__ PictureCall call, const __grid_constant__ Pitches pitch) {
+  extern __shared__ __align__(16) float memory[];
+  const PictureProduct& p = call.products[blockIdx.z];
+  const int taps = p.tap_rows * p.tap_columns;
+  const int half = (taps + 1) / 2;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const WarpPart<Tile> part;
+  float* weights = memory + call.pixels * pitch.pixel;
+  StartWeights<Tile>(call, p, pitch.column, 0, half, weights);
+  const float* windows[Tile::kWarpTiles];
+  FindWindows<Tile>(p, memory, pitch.pixel, part, lane, windows);
+  AwaitPredecessor();
+  const int picture = static_cast<int>(blockIdx.y) * call.pixels * call.channels;
+  StartRows(RowWalk(call.channels), p.a + picture, call.pixels, call.channels, memory, pitch.pixel);
+  __pipeline_commit();
+  StartWeights<Tile>(call, p, pitch.column, half, taps, weights);
+  __pipeline_commit();
+  double sums[Tile::kWarpTiles][4] = {};
+  int passed = 0;
+#pragma unroll 1
+  for (int first = 0; first < taps; first += half) {
+    if (first == 0) {
+      __pipeline_wait_prior(1);
+    } else {
+      __pipeline_wait_prior(0);
+    }
+    __syncthreads();
+    Multiply<Tile>(call, p, pitch, part, first, min(first + half, taps), weights, windows, passed,
+                   sums);
+  }
+  __pipeline_wait_prior(0);
+  __syncthreads();  // the sums take the place of picture and weights
+  StoreSums<Tile>(sums, part, memory);
+  __syncthreads();
+  Finish<Tile>(call, p, memory);
+}
+
+int MostPositions(const PictureCall& call) {
+  int most = 0;
+  for (int i = 0; i < call.count; ++i) {
+    most = std::max(most, call.products[i].height * call.products[i].width);
+  }
+  return most;
+}
+
+int MostTaps(const PictureCall& call) {
+  int most = 0;
+  for (int i = 0; i < call.count; ++i) {
+    most = std::max(most, call.products[i].tap_rows * call.products[i].tap_columns);
+  }
+  return most;
+}
+
+// What the kernel divides: numbers of threads by groups of four channels, and groups of eight of
+// all taps.
+bool HasSmallDivisions(const PictureCall& call) {
+  const long long quads = call.channels / 4;
+  const long long eights = call.channels / 8;
+  return kThreads * quads < kSmall && MostTaps(call) * eights * eights < kSmall;
+}
+
+template <typename Tile>
+void Launch(const PictureCall& call, cudaStream_t stream) {
+  LaunchKernel("convolution of pictures", PictureKernel<Tile>,
+               {.grid = dim3(call.columns / Tile::kColumns, call.pictures, call.count),
+                .block = kThreads,
+                .shared_bytes = sizeof(float) * Tile::Floats(call, MostTaps(call)),
+                .stream = stream,
+                .follow = call.follow},
+               call, Pitches(call));
+}
+
+// Calls visit(Tile) for the tile of the call.
+template <int kTiles, typename Visit>
+auto WithColumns(const PictureCall& call, const Visit& visit) {
+  if (call.by_channels) return visit(Tile<kTiles, 16, Along::kSide, true>());
+  if (call.b_along == Along::kSide) {
+    return call.narrow ? visit(Tile<kTiles, 16, Along::kSide>())
+                       : visit(Tile<kTiles, 32, Along::kSide>());
+  }
+  return call.narrow ? visit(Tile<kTiles, 16, Along::kLength>())
+                     : visit(Tile<kTiles, 32, Along::kLength>());
+}
+
+constexpr int kMostTiles[] = {7, 11, 13};
+
+template <typename Visit>
+auto WithTile(const PictureCall& call, const Visit& visit) {
+  const int positions = MostPositions(call);
+  if (positions <= 8 * kMostTiles[0]) return WithColumns<kMostTiles[0]>(call, visit);
+  if (positions <= 8 * kMostTiles[1]) return WithColumns<kMostTiles[1]>(call, visit);
+  return WithColumns<kMostTiles[2]>(call, visit);
+}
+
+}  // namespace
+
+bool SuitsPictures(const PictureCall& call) {
+  if (call.channels % 8 != 0 || call.columns % (call.narrow ? 16 : 32) != 0) return false;
+  if (call.count > PictureCall::kMaxProducts || MostPositions(call) > 8 * kMostTiles[2]) {
+    return false;
+  }
+  if (call.by_channels && (!call.narrow || call.b_along != Along::kSide)) return false;
+  if (!HasSmallDivisions(call)) return false;
+  return WithTile(call, [&](auto tile) {
+    return sizeof(float) * tile.Floats(call, MostTaps(call)) <= kLargestShared;
+  });
+}
+
+void LaunchPictures(const PictureCall& call, cudaStream_t stream) {
+  UPER_CHECK(SuitsPictures(call), "pictures of another kind");
+  WithTile(call, [&](auto tile) { Launch<decltype(tile)>(call, stream); });
+}
+
+}  // namespace uper

@@ -1,0 +1,81 @@
+#include "uper/nn/cuda/head/head_common.cuh"
+#include "uper/nn/cuda/head/head_kernels.h"
+#include "uper/nn/cuda/ptx/reductions.cuh"
+#include "uper/nn/cuda/runtime/launch.cuh"
+
+namespace uper {
+namespace {
+
+constexpr int kThreads = kHeadThreads;
+constexpr int kWarps = kHeadWarps;
+
+int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
+
+// A warp a (action, member, hidden unit).
+__global__ void __launch_bounds__(kThreads)
+    MemberTableKernel(HeadShape s, const float* w, HeadTablePointers tables) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int row =
+      (static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x)) / kWarpSize;
+  if (row >= s.actions * s.members * s.hidden) return;
+  float sum = 0;
+  for (int m = lane; m < s.outputs; m += kWarpSize) {
+    sum += w[static_cast<std::ptrdiff_t>(row) * s.outputs + m];
+  }
+  sum = WarpSum(sum);
+  const int unit = row % s.hidden;
+  const int member = row / s.hidden % s.members;
+  const int action = row / s.hidden / s.members;
+  if (lane == 0) {
+    tables.member_weights[(static_cast<std::ptrdiff_t>(member) * s.actions + action) * s.hidden +
+                          unit] = sum / static_cast<float>(s.outputs);
+  }
+}
+
+__global__ void MeanTableKernel(HeadShape s, HeadTablePointers tables) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= s.actions * s.hidden_total()) return;
+  const int action = i / s.hidden_total();
+  const int unit = i % s.hidden_total() % s.hidden;
+  const int first = s.separate_hidden ? i % s.hidden_total() / s.hidden : 0;
+  const int last = s.separate_hidden ? first + 1 : s.members;
+  float sum = 0;
+  for (int k = first; k < last; ++k) {
+    sum += tables.member_weights[(k * s.actions + action) * s.hidden + unit];
+  }
+  tables.mean_weights[i] = sum / static_cast<float>(s.members);
+}
+
+// A block a (member, action): the same sums as those of a step.
+__global__ void __launch_bounds__(kThreads)
+    BiasTableKernel(HeadShape s, const float* bias, HeadTablePointers tables) {
+  __shared__ float scratch[kWarpSize];
+  const int member = static_cast<int>(blockIdx.x) / s.actions;
+  const int action = static_cast<int>(blockIdx.x) % s.actions;
+  const int outputs = s.shared_bias ? 1 : s.outputs;
+  float sum = 0;
+  for (int m = static_cast<int>(threadIdx.x); m < outputs; m += kThreads) {
+    sum += BiasAt(s, bias, action, member, m);
+  }
+  sum = BlockSum(sum, scratch) / static_cast<float>(outputs);
+  if (threadIdx.x == 0) tables.member_bias[blockIdx.x] = sum;
+}
+
+void CheckLaunch(const char* what) { CheckCuda(cudaGetLastError(), what); }
+
+}  // namespace
+
+void LaunchTables(const HeadShape& shape, const float* w, const float* bias,
+                  const HeadTablePointers& tables, cudaStream_t stream) {
+  const int rows = shape.actions * shape.members * shape.hidden;
+  MemberTableKernel<<<Pieces(rows, kWarps), kThreads, 0, stream>>>(shape, w, tables);
+  CheckLaunch("averages of the head");
+  const int entries = shape.hidden_total() * shape.actions;
+  MeanTableKernel<<<Pieces(entries, kThreads), kThreads, 0, stream>>>(shape, tables);
+  CheckLaunch("averages over members");
+  const int biases = shape.members * shape.actions;
+  BiasTableKernel<<<biases, kThreads, 0, stream>>>(shape, bias, tables);
+  CheckLaunch("averages of the bias");
+}
+
+}  // namespace uper

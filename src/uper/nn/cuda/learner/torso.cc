@@ -1,0 +1,334 @@
+#include "uper/nn/cuda/learner/torso.h"
+
+#include <algorithm>
+#include <string>
+
+#include "uper/base/check.h"
+#include "uper/nn/cuda/conv/first_layer/forward.h"
+#include "uper/nn/cuda/conv/first_layer/weight_gradient.h"
+#include "uper/nn/cuda/gemm/gemm_plan.h"
+#include "uper/nn/cuda/gemm/skinny_gemm.h"
+
+namespace uper {
+namespace {
+
+int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
+
+bool Fours(std::initializer_list<std::size_t> numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](std::size_t n) { return n % 4 == 0; });
+}
+
+DeviceBuffer<int> Table(const std::vector<int>& values) {
+  return DeviceBuffer<int>(std::span<const int>(values));
+}
+
+}  // namespace
+
+Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Options& options)
+    : options_(options), input_(spec.input) {
+  AddLayers(spec, layout);
+  AddPixelTables();
+  const bool suits_stack = options.precision == Precision::kFp32 && ParametersSuitVectors() &&
+                           SuitsPictureStack(spec.input, spec.convolutions);
+  if (!options.backward) {
+    has_picture_stack_ = suits_stack;
+    return;
+  }
+  has_picture_pairs_ = suits_stack && PaysAsPairs();
+  if (has_pixel_convolution_ && SuitsPixelWeights(layers_[0].out)) {
+    pixel_parts_ = DeviceBuffer<float>(PixelWeightParts(options.max_batch));
+  }
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Layer& layer = layers_[i];
+    d_outputs_.emplace_back(std::size_t{1} * options.max_batch * layer.d_size());
+    classes_.push_back(i > 0 && layer.convolution ? ClassesOf(layer, layers_[i - 1])
+                                                  : std::vector<InputClass>());
+  }
+  AddWeightParts();
+}
+
+void Torso::AddLayers(const NetworkSpec& spec, const ParameterLayout& layout) {
+  const auto add = [&](const std::string& name, Layer layer) {
+    const ParameterView& w = layout.Find(name + "/w");
+    layer.w = w.offset;
+    layer.b = layout.Find(name + "/b").offset;
+    UPER_CHECK(layer.b == w.offset + w.size(), "a layer's bias follows its weights");
+    layers_.push_back(std::move(layer));
+  };
+  const std::vector<ImageShape> pictures = spec.Pictures();
+  for (std::size_t i = 0; i < spec.convolutions.size(); ++i) {
+    Layer layer;
+    layer.convolution = true;
+    layer.in = pictures[i];
+    layer.out = pictures[i + 1];
+    layer.spec = spec.convolutions[i];
+    if (i > 0) SetBorders(layer);
+    AddTables(layer);
+    add("conv" + std::to_string(i + 1), std::move(layer));
+  }
+  int inputs = pictures.back().size();
+  const auto add_dense = [&](const std::string& name, int units) {
+    Layer layer;
+    layer.in.channels = inputs;
+    layer.out.channels = units;
+    add(name, std::move(layer));
+    inputs = units;
+  };
+  for (std::size_t i = 0; i < spec.dense.size(); ++i) {
+    add_dense("dense" + std::to_string(i + 1), spec.dense[i]);
+  }
+  add_dense("hidden", spec.hidden_total());
+}
+
+// Input row y = stride * Y + r sees the output rows Y, Y - 1, ..., Y - (taps - 1).
+void Torso::SetBorders(Layer& layer) const {
+  const int taps = Pieces(layer.spec.kernel, layer.spec.stride);
+  const auto beyond = [&](int in, int out) { return (in - 1) / layer.spec.stride - (out - 1); };
+  layer.border_top = layer.border_left = taps - 1;
+  layer.border_bottom = std::max(0, beyond(layer.in.height, layer.out.height));
+  layer.border_right = std::max(0, beyond(layer.in.width, layer.out.width));
+}
+
+void Torso::AddTables(Layer& layer) const {
+  const int stride = layer.spec.stride;
+  std::vector<int> windows, taps, weight_rows, d_rows, d_columns;
+  for (int b = 0; b < options_.max_batch; ++b) {
+    for (int y = 0; y < layer.out.height; ++y) {
+      for (int x = 0; x < layer.out.width; ++x) {
+        const int first = (y * stride * layer.in.width + x * stride) * layer.in.channels;
+        windows.push_back(b * layer.in.size() + first);
+        d_rows.push_back(b * layer.d_size() + layer.d_offset(y, x));
+        if (b > 0) continue;
+        for (int f = 0; f < layer.out.channels; ++f) d_columns.push_back(layer.d_offset(y, x) + f);
+      }
+    }
+  }
+  for (int i = 0; i < layer.spec.kernel; ++i) {
+    for (int j = 0; j < layer.spec.kernel * layer.in.channels; ++j) {
+      taps.push_back(i * layer.in.width * layer.in.channels + j);
+      weight_rows.push_back(static_cast<int>(weight_rows.size()) * layer.out.channels);
+    }
+  }
+  layer.windows = Table(windows);
+  layer.tap_offsets = Table(taps);
+  layer.weight_rows = Table(weight_rows);
+  layer.d_rows = Table(d_rows);
+  layer.d_columns = Table(d_columns);
+}
+
+// Four pixels of a plane's row are read at once.
+void Torso::AddPixelTables() {
+  const Layer& layer = layers_[0];
+  has_pixel_convolution_ =
+      layer.convolution && layer.w % 4 == 0 && SuitsPixelConvolution(input_, layer.spec);
+  if (!layer.convolution || input_.type != InputType::kUint8 ||
+      input_.layout != InputLayout::kPlanes ||
+      !Fours({std::size_t(layer.spec.kernel), std::size_t(layer.spec.stride),
+              std::size_t(layer.in.width), std::size_t(layer.out.channels), layer.w})) {
+    return;
+  }
+  const int kernel = layer.spec.kernel;
+  const int plane = layer.in.height * layer.in.width;
+  std::vector<int> windows, taps, weights;
+  for (int b = 0; b < options_.max_batch; ++b) {
+    for (int y = 0; y < layer.out.height; ++y) {
+      for (int x = 0; x < layer.out.width; ++x) {
+        windows.push_back(b * layer.in.size() + (y * layer.in.width + x) * layer.spec.stride);
+      }
+    }
+  }
+  for (int c = 0; c < layer.in.channels; ++c) {
+    for (int i = 0; i < kernel; ++i) {
+      for (int j = 0; j < kernel; ++j) {
+        taps.push_back(c * plane + i * layer.in.width + j);
+        weights.push_back(((i * kernel + j) * layer.in.channels + c) * layer.out.channels);
+      }
+    }
+  }
+  pixel_windows_ = Table(windows);
+  pixel_taps_ = Table(taps);
+  pixel_weights_ = Table(weights);
+}
+
+std::vector<Torso::InputClass> Torso::ClassesOf(const Layer& layer, const Layer& before) const {
+  std::vector<InputClass> classes;
+  for (int row = 0; row < std::min(layer.spec.stride, layer.in.height); ++row) {
+    for (int column = 0; column < std::min(layer.spec.stride, layer.in.width); ++column) {
+      classes.push_back(ClassOf(layer, before, row, column));
+    }
+  }
+  return classes;
+}
+
+Torso::InputClass Torso::ClassOf(const Layer& layer, const Layer& before, int row,
+                                 int column) const {
+  const int stride = layer.spec.stride;
+  const int kernel = layer.spec.kernel;
+  const int filters = layer.out.channels;
+  std::vector<int> d_rows, d_taps, w_taps, dx_rows, mask_rows;
+  for (int b = 0; b < options_.max_batch; ++b) {
+    for (int y = row; y < layer.in.height; y += stride) {
+      for (int x = column; x < layer.in.width; x += stride) {
+        d_rows.push_back(b * layer.d_size() + layer.d_offset(y / stride, x / stride));
+        dx_rows.push_back(b * before.d_size() + before.d_offset(y, x));
+        mask_rows.push_back(b * layer.in.size() + (y * layer.in.width + x) * layer.in.channels);
+      }
+    }
+  }
+  for (int i = row; i < kernel; i += stride) {
+    for (int j = column; j < kernel; j += stride) {
+      for (int f = 0; f < filters; ++f) {
+        d_taps.push_back(-(i / stride * layer.d_width() + j / stride) * filters + f);
+        w_taps.push_back((i * kernel + j) * layer.in.channels * filters + f);
+      }
+    }
+  }
+  InputClass result;
+  result.rows = static_cast<int>(d_rows.size());
+  result.length = static_cast<int>(d_taps.size());
+  result.d_rows = Table(d_rows);
+  result.d_taps = Table(d_taps);
+  result.w_taps = Table(w_taps);
+  result.dx_rows = Table(dx_rows);
+  result.mask_rows = Table(mask_rows);
+  return result;
+}
+
+Torso::Activations Torso::MakeActivations() const {
+  Activations activations;
+  for (const Layer& layer : layers_) {
+    activations.layers.emplace_back(std::size_t{1} * options_.max_batch * layer.out.size());
+  }
+  return activations;
+}
+
+ProductCall Torso::EmptyCall() const {
+  ProductCall call;
+  call.precision = options_.precision;
+  return call;
+}
+
+// All but the pointers of a pass.
+ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
+  ProductCall call = EmptyCall();
+  Product& p = call.products[0];
+  p.rows = batch * layer.positions();
+  p.columns = layer.out.channels;
+  p.length = layer.taps();
+  p.b_columns.stride = 1;
+  p.b_taps.stride = p.columns;
+  p.c_rows.stride = p.columns;
+  if (layer.convolution) {
+    p.a_rows.table = layer.windows.data();
+    p.a_taps.table = layer.tap_offsets.data();
+    p.b_taps = {.table = layer.weight_rows.data()};
+  } else {
+    p.a_rows.stride = layer.taps();
+    p.a_taps.stride = 1;
+  }
+  const std::size_t window_row = layer.convolution ? layer.spec.kernel * layer.in.channels : 4;
+  const std::size_t step = layer.convolution ? layer.spec.stride * layer.in.channels : 4;
+  const std::size_t line = std::size_t{1} * layer.in.width * layer.in.channels;
+  call.vectors = Fours({window_row, step, line, std::size_t(p.length), std::size_t(p.columns),
+                        layer.w, std::size_t(layer.in.size())});
+  call.finish = ProductFinish::kBiasRelu;
+  return call;
+}
+
+void Torso::ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream,
+                          Follow follow) const {
+  const Layer& layer = layers_[0];
+  UPER_CHECK(passes.size() <= PixelConvolution::kMaxPasses, "more passes than one call has");
+  PixelConvolution call{.in = layer.in,
+                        .out = layer.out,
+                        .scale = input_.scale,
+                        .count = count,
+                        .passes = static_cast<int>(passes.size()),
+                        .precision = options_.precision,
+                        .follow = follow};
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    call.list[i] = {.pixels = static_cast<const std::uint8_t*>(passes[i].pixels),
+                    .w = passes[i].parameters + layer.w,
+                    .bias = passes[i].parameters + layer.b,
+                    .out = passes[i].activations->layers[0].data()};
+  }
+  LaunchPixelConvolution(call, stream);
+}
+
+void Torso::UsePixels(ProductCall& call) const {
+  for (int i = 0; i < call.count; ++i) {
+    Product& p = call.products[i];
+    p.a_scale = input_.scale;
+    p.a_rows = {.table = pixel_windows_.data()};
+    p.a_taps = {.table = pixel_taps_.data()};
+    p.b_taps = {.table = pixel_weights_.data()};
+  }
+}
+
+const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
+  if (pass.activations == nullptr) return nullptr;  // only sizes are asked for
+  return layer == 0 ? pass.observations : pass.activations->layers[layer - 1].data();
+}
+
+void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream, Follow follow,
+                    bool crowded) {
+  UPER_CHECK(static_cast<int>(passes.size()) <= options_.max_passes && count <= options_.max_batch,
+             "more passes or observations than there is memory for");
+  std::size_t first = 0;
+  if (has_picture_stack_) {
+    for (const Pass& pass : passes) ForwardStack(pass, count, stream);
+    first = PictureStack::kLayers;
+  } else if (has_picture_pairs_) {
+    if (crowded) {
+      ForwardApart(passes, count, stream, follow);
+    } else {
+      ForwardPairs(passes, count, stream, follow);
+    }
+    first = PictureStack::kLayers;
+  } else if (has_pixel_convolution_) {
+    ForwardPixels(passes, count, stream, follow);
+    first = 1;
+  }
+  for (std::size_t i = first; i < layers_.size(); ++i) {
+    if (i > 0 && layers_[i].convolution && PaysAsPictures(layers_[i], ForwardPictures(i, {}, 0))) {
+      LaunchPictures(ForwardPictures(i, passes, count), stream);
+    } else {
+      ForwardProducts(i, passes, count, stream);
+    }
+  }
+}
+
+void Torso::ForwardProducts(std::size_t index, std::span<const Pass> passes, int count,
+                            cudaStream_t stream) {
+  const Layer& layer = layers_[index];
+  ProductCall call = ForwardCall(layer, options_.tuned_batch);
+  if (index == 0 && reads_pixels()) call.bytes = call.vectors = true;
+  call.count = options_.max_passes;
+  std::fill_n(call.products + 1, call.count - 1, call.products[0]);
+  Plan(call);
+  const bool few = options_.tuned_batch <= kFewRows && !layer.convolution;
+  if (few) {
+    if (const int splits = FewRowsSplits(layer.taps())) call.splits = splits;
+  }
+  call.count = static_cast<int>(passes.size());
+  call.products[0].rows = count * layer.positions();
+  for (std::size_t pass = 0; pass < passes.size(); ++pass) {
+    Product& p = call.products[pass];
+    p = call.products[0];
+    p.a = InputOf(index, passes[pass]);
+    p.a_bytes = static_cast<const std::uint8_t*>(passes[pass].pixels);
+    p.b = passes[pass].parameters + layer.w;
+    p.bias = passes[pass].parameters + layer.b;
+    p.c = passes[pass].activations->layers[index].data();
+  }
+  if (call.bytes) UsePixels(call);
+  PlanBlocks(call);
+  call.follow = index > 0 ? Follow::kOverlap : Follow::kAfter;
+  if (few && SuitsFewRows(call)) {  // for any count: other products have other sums
+    LaunchFewRows(call, stream);
+  } else {
+    LaunchProducts(call, stream);
+  }
+}
+
+}  // namespace uper

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "uper/replay/selectors/selector.h"
+#include "uper/replay/trees/sum_tree.h"
+
+namespace uper {
+
+// mass = priority^exponent, 0 for priority 0 (also with exponent 0). A sum tree finds slots; a min
+// tree is built when SmallestProbability is asked for the first time and kept up from then on.
+// Memory: 13.2 bytes a slot, 22.3 with the min tree.
+class ProportionalSelector final : public Selector {
+ public:
+  ProportionalSelector(std::size_t capacity, const SelectorOptions& options);
+
+  static std::size_t MemoryBytes(std::size_t capacity) {
+    return capacity * sizeof(float) + SumTree::MemoryBytes(capacity);
+  }
+
+ private:
+  void Update(std::span<const std::uint32_t> slots, std::span<const float> priorities) override;
+  void Rebuild() override;
+  double TotalMass() const override { return sums_.Total(); }
+  double Mass(std::size_t slot) const override { return sums_.Get(slot); }
+  void Find(std::span<const double> fractions, std::span<std::uint32_t> slots,
+            std::span<double> masses) const override;
+  double SmallestMass() override;
+  void CheckMasses() const override;
+
+  double MassOf(float priority) const;
+  void UpdateOne(std::uint32_t slot, float priority);
+  void UpdateMinimum(WideTree<MinReduction>& minimum, std::span<const std::uint32_t> slots);
+
+  SumTree sums_;
+  std::optional<WideTree<MinReduction>> minimum_;  // of the positive masses
+  std::vector<double> masses_;                     // of the batch being set
+  // Mass of the last single item: new items mostly enter with one and the same priority.
+  float last_priority_ = 0;
+  double last_mass_ = 0;
+};
+
+}  // namespace uper

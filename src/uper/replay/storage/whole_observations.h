@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "uper/replay/storage/byte_ring.h"
+
+namespace uper {
+
+struct RecordObservationsState {
+  std::uint64_t first_id = 0;
+  std::vector<std::byte> rows;  // s_tm1 and s_t of each id, in order of ids
+  bool already_loaded = false;  // RestoreRows put them back already; `rows` is empty
+};
+
+// Observations of transitions as plain bytes, s_tm1 and s_t both stored whole: right for vectors
+// and small pictures. One of the two `Observations` of TransitionReplay (the other is FrameStore).
+// Not thread-safe.
+class WholeObservations {
+ public:
+  using Observation = std::vector<std::byte>;
+  using State = RecordObservationsState;
+
+  // REQUIRES: capacity >= 1, observation_bytes >= 1.
+  WholeObservations(std::size_t capacity, std::size_t observation_bytes);
+
+  std::size_t capacity() const { return records_.capacity(); }
+  std::size_t observation_bytes() const { return records_.record_bytes() / 2; }
+  // Ids below this are lost for other reasons than being overwritten in the ring: none here.
+  std::uint64_t first_valid_id() const { return 0; }
+
+  // Throws and changes nothing if a size is wrong.
+  void Put(std::uint64_t id, const Observation& s_tm1, const Observation& s_t);
+  // REQUIRES: both outputs have observation_bytes().
+  void Gather(std::uint64_t id, std::span<std::byte> s_tm1, std::span<std::byte> s_t) const;
+
+  // Of the ids in [first, next).
+  State GetState(std::uint64_t first, std::uint64_t next) const;
+  // Puts the rows of first, first + 1, ... back without a second copy of all: all of them, piece by
+  // piece, then SetState with a state that is `already_loaded`. REQUIRES: whole rows.
+  void RestoreRows(std::uint64_t first, std::span<const std::byte> rows) {
+    records_.CopyIn(first, rows);
+  }
+  // Throws Error(kCorrupt) and changes nothing if the rows are not those of [first, next).
+  void SetState(const State& state, std::uint64_t first, std::uint64_t next);
+  void CheckValid() const {}
+
+ private:
+  ByteRing records_;
+};
+
+// The bytes of an array of plain numbers, as an observation.
+template <typename Number>
+WholeObservations::Observation BytesOf(std::span<const Number> values) {
+  const auto bytes = std::as_bytes(values);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace uper

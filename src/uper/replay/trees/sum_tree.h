@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "uper/replay/trees/wide_tree.h"
+
+namespace uper {
+
+// Masses of slots 0..capacity-1 with their sum and a search by cumulative mass: the heart of
+// proportional prioritisation. All in double; see WideTree for the structure and its invariants.
+// Set and Find are O(log8 capacity); the batch forms do the same work with cache misses overlapped.
+// Not thread-safe for writing.
+class SumTree {
+ public:
+  // All masses start at 0. REQUIRES: 1 <= capacity < 2^32.
+  explicit SumTree(std::size_t capacity);
+
+  std::size_t capacity() const { return tree_.size(); }
+  double Total() const { return tree_.root(); }
+  double Get(std::size_t slot) const { return tree_.leaf(slot); }
+  // Largest mass a slot may have: the sum of `capacity` of them is still finite.
+  double max_mass() const { return max_mass_; }
+
+  // REQUIRES for all masses set: 0 <= mass <= max_mass(); the batch is refused as a whole.
+  void Set(std::size_t slot, double mass);
+  void SetMany(std::span<const std::uint32_t> slots, std::span<const double> masses);
+  void Prefetch(std::size_t slot) const { tree_.Prefetch(slot); }
+
+  // Sets every slot to mass(slot), O(capacity). The result is that of any other way to these
+  // masses, bit for bit.
+  template <typename Mass>
+  void Assign(Mass mass) {
+    tree_.Assign(mass);
+    CheckMasses();
+  }
+
+  // The slot into whose interval of the cumulative sum `mass` falls. The result always has positive
+  // mass, whatever rounding does and whatever `mass` is: beyond the right edge it is the last such
+  // slot, below 0 or NaN the first. REQUIRES: Total() > 0.
+  std::size_t Find(double mass) const;
+  // Find for each of many.
+  void FindMany(std::span<const double> masses, std::span<std::uint32_t> slots) const;
+
+  // Throws Error(kInternal) with the reason if an invariant is broken. O(capacity).
+  void CheckValid() const;
+
+  static std::size_t MemoryBytes(std::size_t capacity) {
+    return WideTree<SumReduction>::MemoryBytes(capacity);
+  }
+
+ private:
+  void CheckMasses() const;
+
+  WideTree<SumReduction> tree_;
+  double max_mass_;
+};
+
+}  // namespace uper

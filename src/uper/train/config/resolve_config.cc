@@ -1,0 +1,105 @@
+#include "uper/train/config/resolve_config.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "uper/base/check.h"
+#include "uper/train/config/agent_files.h"
+#include "uper/train/config/config_check.h"
+#include "uper/train/config/config_io.h"
+
+namespace uper {
+namespace {
+
+constexpr std::uintmax_t kMaxConfigBytes = 1 << 20;
+
+std::string ReadText(const std::filesystem::path& path, ErrorKind missing) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (error || !file) throw Error(missing, "cannot read " + path.string());
+  if (bytes > kMaxConfigBytes) {
+    throw Error(ErrorKind::kUsage, path.string() + " is too large to be a configuration");
+  }
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Sources after the agent's file, lowest first.
+struct UserSources {
+  std::string file_name;
+  std::vector<TomlEntry> entries;
+  std::vector<ConfigFlag> assignments;  // flags and --set
+
+  void ApplyTo(RunConfig& config) const {
+    ApplyEntries(config, entries, file_name);
+    for (const ConfigFlag& assignment : assignments) {
+      SetKey(config, assignment.key, assignment.value, assignment.flag);
+    }
+  }
+};
+
+UserSources ReadSources(const ConfigInputs& inputs) {
+  UserSources sources;
+  if (inputs.file) {
+    sources.file_name = inputs.file->string();
+    sources.entries = ReadToml(ReadText(*inputs.file, ErrorKind::kUsage), sources.file_name);
+  }
+  sources.assignments = inputs.flags;
+  for (const std::string& setting : inputs.settings) {
+    const auto [key, value] = SplitSetting(setting);
+    sources.assignments.push_back({.flag = "--set " + setting, .key = key, .value = value});
+  }
+  return sources;
+}
+
+}  // namespace
+
+RunConfig ResolveConfig(const ConfigInputs& inputs) {
+  const UserSources sources = ReadSources(inputs);
+  RunConfig asked;  // only to learn which agent plays what
+  sources.ApplyTo(asked);
+  const EmbeddedFile& file = FindAgentFile(ProtocolOf(asked.environment.name), asked.agent.name);
+
+  RunConfig config;
+  ApplyToml(config, file.text,
+            "configs/" + std::string(file.path));
+  sources.ApplyTo(config);
+  config.environment.name = asked.environment.name;
+  config.agent.name = asked.agent.name;
+  CheckConfig(config);
+  return config;
+}
+
+RunConfig ReadDumpedConfig(const std::filesystem::path& path) {
+  const std::string text = ReadText(path, ErrorKind::kMissingData);
+  RunConfig config;
+  try {
+    ApplyToml(config, text, path.string());
+    CheckConfig(config);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kCorrupt,
+                std::string("the run's configuration is damaged: ") + error.what());
+  }
+  return config;
+}
+
+void FillAutomaticKeys(RunConfig& config, int frames_per_step) {
+  UPER_CHECK(frames_per_step >= 1, "at least one frame a step");
+  const std::string& environment = config.environment.name;
+  if (config.network.torso == TorsoPreset::kAuto) {
+    const bool minatar =
+        environment.starts_with("minatar/") || environment.starts_with("noisy-minatar/");
+    config.network.torso = environment.starts_with("atari/") ? TorsoPreset::kNature
+                           : minatar                         ? TorsoPreset::kMinAtar
+                                                             : TorsoPreset::kMlp;
+  }
+  ReplayConfig& replay = config.replay;
+  if (replay.importance_exponent_end_transitions == 0) {
+    replay.importance_exponent_end_transitions =
+        std::max({std::int64_t{1}, replay.importance_exponent_start_transitions,
+                  config.frames / frames_per_step});
+  }
+}
+
+}  // namespace uper

@@ -1,0 +1,262 @@
+#include "uper/engine/frame_experience.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "uper/checkpoint/checkpoint_store.h"
+#include "uper/checkpoint/fault_file_system_for_tests.h"
+#include "uper/envs/observation_stack.h"
+#include "uper/train/loop/stacked_game_for_tests.h"
+#include "uper/train/run/make_experience.h"
+
+namespace uper {
+namespace {
+
+constexpr int kHeight = 3;
+constexpr int kWidth = 2;
+constexpr int kStack = 3;
+constexpr std::size_t kEnvironments = 2;
+constexpr std::size_t kFrameBytes = kHeight * kWidth;
+constexpr double kGamma = 0.5;
+
+using Bytes = std::vector<std::byte>;
+
+// One transition with its whole observations.
+struct WholeTransition {
+  Bytes s_tm1;
+  int a_tm1;
+  double r_t;
+  double discount_t;
+  Bytes s_t;
+  bool noisy;
+};
+
+// The naive model: keeps every transition whole, and folds n steps by their definition.
+class NaiveExperience {
+ public:
+  explicit NaiveExperience(std::size_t n) : n_(n), players_(kEnvironments) {}
+
+  void Start(std::size_t environment, const Bytes& seen) { players_[environment] = {{seen}, {}}; }
+  void Step(std::size_t environment, const ExperienceStep& step, const Bytes& seen) {
+    Player& player = players_[environment];
+    player.seen.push_back(seen);
+    player.steps.push_back(step);
+    const bool last = step.outcome.terminated || step.outcome.truncated;
+    const std::size_t steps = player.steps.size();
+    if (last) {
+      for (std::size_t from = steps >= n_ ? steps - n_ : 0; from < steps; ++from) {
+        Emit(player, from);
+      }
+    } else if (steps >= n_) {
+      Emit(player, steps - n_);
+    }
+  }
+  std::vector<WholeTransition> transitions;  // by id
+
+ private:
+  struct Player {
+    std::vector<Bytes> seen;
+    std::vector<ExperienceStep> steps;
+  };
+
+  // From step `from` to the newest.
+  void Emit(const Player& player, std::size_t from) {
+    double reward = 0;
+    double discount = 1;
+    bool noisy = false;
+    for (std::size_t i = from; i < player.steps.size(); ++i) {
+      const StepOutcome& outcome = player.steps[i].outcome;
+      reward += discount * outcome.reward;
+      discount *= outcome.terminated ? 0 : outcome.discount;
+      noisy = noisy || player.steps[i].noisy;
+    }
+    transitions.push_back({player.seen[from], player.steps[from].action, reward, discount,
+                           player.seen.back(), noisy});
+  }
+
+  std::size_t n_;
+  std::vector<Player> players_;
+};
+
+FrameExperienceOptions Options(std::size_t n_steps, std::size_t frame_capacity) {
+  return {.replay = {.buffer = {.capacity = 40}, .masks = {.members = 10, .probability = 0.5}},
+          .frame_bytes = kFrameBytes,
+          .stack_depth = kStack,
+          .frame_capacity = frame_capacity,
+          .n_steps = n_steps,
+          .environments = kEnvironments};
+}
+
+// Plays both environments into a memory and the model.
+class Game {
+ public:
+  explicit Game(std::size_t n) : model(n) {
+    for (std::size_t i = 0; i < kEnvironments; ++i) {
+      environments_.push_back(std::make_unique<StaticEnvironment>(i, kHeight, kWidth, kStack));
+      seen_.emplace_back(environments_[i]->spec());
+      in_episode_.push_back(0);
+    }
+  }
+
+  void Play(FrameExperience& experience) {
+    for (std::size_t i = 0; i < kEnvironments; ++i) {
+      AgentView& seen = seen_[i];
+      if (in_episode_[i] == 0) {
+        environments_[i]->Reset(seen.next());
+        seen.Start();
+        experience.Start(i, seen.next());
+        model.Start(i, Seen(i));
+        in_episode_[i] = 1;
+        continue;
+      }
+      const int action = static_cast<int>(policy_.UniformInt(3));
+      const TimeStep step = environments_[i]->Step(action, seen.next());
+      seen.Push();
+      const ExperienceStep stored{.action = action,
+                                  .outcome = {.reward = step.reward,
+                                              .discount = step.discount * kGamma,
+                                              .terminated = step.terminated,
+                                              .truncated = step.truncated},
+                                  .noisy = step.noisy};
+      experience.Step(i, stored, seen.next());
+      model.Step(i, stored, Seen(i));
+      in_episode_[i] = step.last() ? 0 : 1;
+    }
+  }
+
+  // What all environments show, one after the other.
+  Bytes AllSeen() const {
+    Bytes all;
+    for (std::size_t i = 0; i < kEnvironments; ++i) {
+      const Bytes seen = Seen(i);
+      all.insert(all.end(), seen.begin(), seen.end());
+    }
+    return all;
+  }
+
+  NaiveExperience model;
+
+ private:
+  Bytes Seen(std::size_t i) const { return {seen_[i].bytes().begin(), seen_[i].bytes().end()}; }
+
+  std::vector<std::unique_ptr<StaticEnvironment>> environments_;
+  std::vector<AgentView> seen_;
+  std::vector<int> in_episode_;
+  RandomStream policy_{1, "frame experience test"};
+};
+
+Bytes Row(const std::vector<std::byte>& rows, std::size_t row) {
+  const std::size_t size = kFrameBytes * kStack;
+  return {rows.begin() + row * size, rows.begin() + (row + 1) * size};
+}
+
+void ExpectDrawsMatch(FrameExperience& experience, const NaiveExperience& model) {
+  ReplayBatch batch(8, kFrameBytes * kStack);
+  experience.Sample({}, batch.view());
+  for (std::size_t i = 0; i < batch.ids.size(); ++i) {
+    const WholeTransition& expected = model.transitions.at(batch.ids[i]);
+    ASSERT_EQ(Row(batch.s_tm1, i), expected.s_tm1) << "transition " << batch.ids[i];
+    ASSERT_EQ(Row(batch.s_t, i), expected.s_t);
+    ASSERT_EQ(batch.a_tm1[i], expected.a_tm1);
+    ASSERT_EQ(batch.r_t[i], static_cast<float>(expected.r_t));
+    ASSERT_EQ(batch.discount_t[i], static_cast<float>(expected.discount_t));
+    ASSERT_EQ(experience.IsNoisy(batch.ids[i]), expected.noisy);
+  }
+}
+
+class FrameExperienceModelTest : public testing::TestWithParam<std::pair<int, int>> {};
+
+TEST_P(FrameExperienceModelTest, EqualsAMemoryOfWholeStacks) {
+  const auto [n_steps, frame_capacity] = GetParam();
+  FrameExperience experience(Options(n_steps, frame_capacity), 1);
+  Game game(n_steps);
+  for (int round = 0; round < 600; ++round) {
+    game.Play(experience);
+    const auto current = experience.current();
+    ASSERT_EQ(Bytes(current.begin(), current.end()), game.AllSeen()) << "round " << round;
+    ASSERT_EQ(experience.buffer().next_id(), game.model.transitions.size());
+    experience.CheckValid();
+    if (experience.buffer().size() > 0) ExpectDrawsMatch(experience, game.model);
+  }
+  EXPECT_GT(experience.buffer().counters().evicted, 500);
+  EXPECT_EQ(experience.buffer().size() == 40, frame_capacity == 0);
+}
+
+// With 30 frames for 40 transitions the oldest leave because their frames do.
+INSTANTIATE_TEST_SUITE_P(Sizes, FrameExperienceModelTest,
+                         testing::Values(std::pair(1, 0), std::pair(3, 0), std::pair(1, 30),
+                                         std::pair(5, 30)));
+
+TEST(FrameExperienceTest, ContinuesFromACheckpointBitForBit) {
+  constexpr std::size_t kSteps = 3;
+  for (const int saved_at : {1, 2, 5, 17, 120, 333}) {
+    FaultFileSystem files;
+    CheckpointStore store("checkpoints", {.segment_records = 16}, files);
+    store.Load();
+    FrameExperience experience(Options(kSteps, 0), 1);
+    Game game(kSteps);
+    for (int round = 0; round < saved_at; ++round) game.Play(experience);
+    CheckpointContent content;
+    experience.Save(content);
+    ASSERT_TRUE(store.Save(content).saved);
+
+    FrameExperience resumed(Options(kSteps, 0), 1);
+    resumed.Restore(*CheckpointStore("checkpoints", {}, files).Load().checkpoint);
+    EXPECT_TRUE(std::ranges::equal(resumed.current(), experience.current()));
+    // Both see the same further game: one after the other, from copies of its beginning.
+    Game other(kSteps);
+    FrameExperience ignored(Options(kSteps, 0), 1);
+    for (int round = 0; round < saved_at; ++round) other.Play(ignored);
+    ReplayBatch a(4, kFrameBytes * kStack);
+    ReplayBatch b(4, kFrameBytes * kStack);
+    for (int round = 0; round < 60; ++round) {
+      game.Play(experience);
+      other.Play(resumed);
+      if (experience.buffer().size() == 0) continue;
+      experience.Sample({.importance_exponent = 0.5}, a.view());
+      resumed.Sample({.importance_exponent = 0.5}, b.view());
+      ASSERT_EQ(a.ids, b.ids);
+      ASSERT_EQ(a.s_tm1, b.s_tm1);
+      ASSERT_EQ(a.s_t, b.s_t);
+      ASSERT_EQ(a.r_t, b.r_t);
+      ASSERT_EQ(a.weights, b.weights);
+      ASSERT_EQ(a.masks, b.masks);
+      const std::vector<double> priorities = {1.0, 0.5, 2.0, 0.25 * round};
+      experience.SetPriorities(a.ids, priorities);
+      resumed.SetPriorities(b.ids, priorities);
+    }
+  }
+}
+
+TEST(FrameExperienceTest, RefusesAnotherRunsRecords) {
+  FaultFileSystem files;
+  CheckpointStore store("checkpoints", {}, files);
+  store.Load();
+  FrameExperience experience(Options(1, 0), 1);
+  Game game(1);
+  for (int round = 0; round < 50; ++round) game.Play(experience);
+  CheckpointContent content;
+  experience.Save(content);
+  ASSERT_TRUE(store.Save(content).saved);
+  const LoadResult loaded = CheckpointStore("checkpoints", {}, files).Load();
+  FrameExperienceOptions deeper = Options(1, 0);
+  deeper.stack_depth = 4;
+  EXPECT_EQ(Catch([&] { FrameExperience(deeper, 1).Restore(*loaded.checkpoint); }).kind,
+            ErrorKind::kCorrupt);
+  FrameExperienceOptions smaller = Options(1, 0);
+  smaller.frame_bytes = kFrameBytes - 1;
+  EXPECT_EQ(Catch([&] { FrameExperience(smaller, 1).Restore(*loaded.checkpoint); }).kind,
+            ErrorKind::kCorrupt);
+}
+
+TEST(FrameExperienceTest, AMillionAtariTransitionsTakeAtMost7300Megabytes) {
+  RunConfig config;
+  const EnvironmentSpec atari{.actions = 18, .height = 84, .width = 84, .frame_stack = 4};
+  EXPECT_EQ(config.replay.capacity_transitions, 1'000'000);
+  EXPECT_LE(FrameExperience::MemoryBytes(FrameExperienceFrom(config, atari)), 7'300'000'000);
+}
+
+}  // namespace
+}  // namespace uper

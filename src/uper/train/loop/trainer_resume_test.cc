@@ -1,0 +1,260 @@
+// Interruptions, overlapping updates and several environments: what a run comes down to must depend
+// on none of how it was made.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "uper/engine/late_device_replay_for_tests.h"
+#include "uper/nn/cpu/cpu_learner.h"
+#include "uper/train/loop/stacked_game_for_tests.h"
+#include "uper/train/loop/trainer.h"
+#include "uper/train/run/gpu_memory.h"
+#include "uper/train/run/make_experience.h"
+#include "uper/train/run/make_learner.h"
+
+namespace uper {
+namespace {
+
+RunConfig StackConfig(int environments) {
+  RunConfig config;
+  config.environments = environments;
+  config.frames = 800;  // 200 steps
+  config.log_every_frames = 120;
+  config.checkpoint_every_frames = 200;
+  config.evaluate_every_frames = 280;
+  config.evaluation_frames = 60;
+  config.network.torso = TorsoPreset::kMlp;
+  config.network.mlp_units = 8;
+  config.network.hidden_units = 8;
+  config.network.members = 3;
+  config.network.quantiles = 4;
+  config.agent.n_steps = 2;
+  config.agent.learn_period_frames = 8;
+  config.agent.target_period_frames = 100;
+  config.replay.capacity_transitions = 60;  // the ring's seam is passed
+  config.replay.minimum_transitions = 20;
+  config.replay.batch_size = 4;
+  config.replay.importance_exponent_end_transitions = 200;
+  config.replay.importance_exponent_start_transitions = 0;
+  config.exploration = {.epsilon_from = 1, .epsilon_to = 0.1, .start_frames = 0, .end_frames = 500};
+  return config;
+}
+
+class TrainerResumeTest : public FolderTest {
+ protected:
+  struct Ways {
+    int threads = 1;
+    bool overlap = false;
+    bool automatic = false;  // instead
+    int stack = 3;
+    bool gpu = false;  // the model of one
+    // Called after every step of a training environment, with its index, if there is one.
+    std::function<void(std::uint64_t)> on_step = {};
+    std::function<void()> on_acting = {}, on_preparing = {};  // LateDeviceReplay
+  };
+
+  // Trains until the end, or until so many steps were played; then everything is saved. True when
+  // the run is complete.
+  bool Train(const std::string& name, RunConfig config, const Ways& ways, int stop_at_step = -1) {
+    if (!ways.automatic) config.overlap_updates = ways.overlap ? Overlap::kYes : Overlap::kNo;
+    const RunFolder folder(folder_ / name);
+    std::filesystem::create_directories(folder.path());
+    ThreadPool pool(ways.threads);
+    StopFlag stop = stop_at_step == 0;
+    std::atomic<int> played = 0;
+    TrainerParts parts;
+    parts.make_environment = [&](std::uint64_t index) -> std::unique_ptr<Environment> {
+      const auto count = [&, index] {
+        if (++played == stop_at_step) stop = true;
+        if (ways.on_step) ways.on_step(index);
+      };
+      return std::make_unique<StaticEnvironment>(index, 4, 3, ways.stack,
+                                                 index < 100 ? count : std::function<void()>());
+    };
+    const EnvironmentSpec spec = parts.make_environment(0)->spec();
+    parts.learner = std::make_unique<CpuLearner>(LearnerSpecFrom(config, spec), pool);
+    InitializeLearner(config, *parts.learner);
+    const auto memory = GpuReplaySpecFrom(config, spec);
+    if (ways.gpu) {
+      auto gpu_memory = std::make_unique<LateDeviceReplay>(*memory, *parts.learner);
+      gpu_memory->on_acting = ways.on_acting;
+      gpu_memory->on_preparing = ways.on_preparing;
+      parts.gpu_memory = std::move(gpu_memory);
+    }
+    parts.experience = MakeExperience(config, spec, ways.gpu && memory->samples_on_device);
+    parts.environment_threads = ways.threads;
+    Trainer trainer(
+        config, folder, std::move(parts),
+        {.progress = {}, .warn = [](const std::string& message) { ADD_FAILURE() << message; }});
+    return trainer.Run(stop);
+  }
+
+  std::map<std::string, std::string> Result(const std::string& name) {
+    return ResultOf(RunFolder(folder_ / name));
+  }
+};
+
+TEST_F(TrainerResumeTest, InterruptedAtAnyStepItEndsTheSame) {
+  struct Case {
+    int stack;
+    int environments;
+  };
+  for (const auto& [stack, environments] : {Case{3, 1}, Case{3, 3}, Case{1, 2}}) {
+    const RunConfig config = StackConfig(environments);
+    const std::string whole = "whole" + std::to_string(10 * stack + environments);
+    ASSERT_TRUE(Train(whole, config, {.stack = stack}));
+    const auto expected = Result(whole);
+    for (int step = 0; step < 196; step += 19 * kStride) {
+      const std::string part = whole + "_" + std::to_string(step);
+      const bool overlap = step % 2 == 0;
+      EXPECT_FALSE(Train(part, config, {.overlap = overlap, .stack = stack}, step));
+      EXPECT_TRUE(Train(part, config, {.overlap = !overlap, .stack = stack}));
+      EXPECT_EQ(Result(part), expected) << "interrupted at step " << step;
+    }
+  }
+}
+
+TEST_F(TrainerResumeTest, OverlapAndThreadsChangeNothing) {
+  for (const int environments : {1, 4}) {
+    const RunConfig config = StackConfig(environments);
+    const std::string plain = "plain" + std::to_string(environments);
+    ASSERT_TRUE(Train(plain, config, {}));
+    const auto expected = Result(plain);
+    int number = 0;
+    for (const Ways& ways :
+         {Ways{.threads = 3}, Ways{.overlap = true}, Ways{.threads = 3, .overlap = true}}) {
+      const std::string name = plain + "_" + std::to_string(number++);
+      ASSERT_TRUE(Train(name, config, ways));
+      EXPECT_EQ(Result(name), expected)
+          << "threads " << ways.threads << " overlap " << ways.overlap;
+    }
+  }
+}
+
+// A memory beside the learner that does exactly what the host does leaves exactly the same run,
+// wherever it is interrupted and moved, and however late updates are reported.
+TEST_F(TrainerResumeTest, AMemoryOnTheGpuChangesNothing) {
+  RunConfig uniform = StackConfig(2);
+  uniform.replay.selector = SelectorKind::kUniform;
+  uniform.agent.priority = PriorityRule::kUniform;
+  RunConfig buffer_max = StackConfig(3);
+  buffer_max.replay.weight_normalization = WeightNormalization::kBufferMax;
+  buffer_max.replay.largest_priority_decay = 0.99;
+  RunConfig rows =
+      StackConfig(12);  // 12 updates a round, more than at once, and copies between them
+  rows.replay.batch_size = 12;
+  rows.agent.learn_period_frames = 4;
+  rows.agent.target_period_frames = 0;
+  rows.agent.target_period_updates = 5;
+  int number = 0;
+  for (const RunConfig& config : {StackConfig(1), StackConfig(3), uniform, buffer_max, rows}) {
+    for (const int stack : {3, 1}) {
+      const std::string name = "run" + std::to_string(number++);
+      ASSERT_TRUE(Train(name, config, {.stack = stack}));
+      const auto expected = Result(name);
+      for (const bool overlap : {false, true}) {
+        const Ways on_gpu{.threads = 3, .overlap = overlap, .stack = stack, .gpu = true};
+        const std::string other = name + (overlap ? "_overlap" : "_gpu");
+        ASSERT_TRUE(Train(other, config, on_gpu));
+        EXPECT_EQ(Result(other), expected) << other;
+        const std::string moved = other + "_moved";
+        EXPECT_FALSE(Train(moved, config, on_gpu, 71));
+        EXPECT_FALSE(Train(moved, config, {.stack = stack}, 30));
+        EXPECT_FALSE(Train(moved, config, on_gpu, 40));
+        EXPECT_TRUE(Train(moved, config, on_gpu));
+        EXPECT_EQ(Result(moved), expected) << moved;
+      }
+    }
+  }
+}
+
+// One environment plays a step until another has played two: one of this round, one of the next. If
+// all of those were played before its thread came to this step, one of its later steps will show
+// it.
+TEST_F(TrainerResumeTest, OthersGoAheadOfOneThatStillPlays) {
+  RunConfig config = StackConfig(4);
+  config.evaluate_every_frames = 0;
+  config.log_every_frames = config.checkpoint_every_frames = config.frames;
+  ASSERT_TRUE(Train("in_step", config, {}));
+  std::array<std::atomic<int>, 4> steps{};
+  bool was_overtaken = false;
+  const auto on_step = [&](std::uint64_t index) {
+    if (++steps[index] < 20 || index != 1) return;
+    std::array<int, 4> before;
+    std::copy(steps.begin(), steps.end(), before.begin());
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (!was_overtaken && std::chrono::steady_clock::now() < end) {
+      for (std::size_t i = 0; i < 4; ++i) was_overtaken |= steps[i] >= before[i] + 2;
+      std::this_thread::yield();
+    }
+  };
+  ASSERT_TRUE(
+      Train("ahead", config, {.threads = 4, .overlap = true, .gpu = true, .on_step = on_step}));
+  EXPECT_TRUE(was_overtaken);
+  EXPECT_EQ(Result("ahead"), Result("in_step"));
+}
+
+// One environment ends its step while actions are chosen for the others: what it makes due
+// must not come before its own decision.
+TEST_F(TrainerResumeTest, UpdatesWaitForTheLastDecision) {
+  RunConfig config = StackConfig(3);
+  config.evaluate_every_frames = 0;
+  config.log_every_frames = config.checkpoint_every_frames = config.frames;
+  config.exploration = {.epsilon_from = 0, .epsilon_to = 0, .start_frames = 0, .end_frames = 1};
+  config.optimizer.learning_rate = 1;  // so that one update changes what is best
+  ASSERT_TRUE(Train("in_step", config, {}));
+  std::atomic<int> decisions = 0;
+  const auto on_step = [&](std::uint64_t index) {
+    if (index != 0) return;
+    const int before = decisions;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    while (decisions == before && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+  };
+  const auto on_acting = [&] {
+    ++decisions;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  ASSERT_TRUE(Train(
+      "ahead", config,
+      {.threads = 3, .overlap = true, .gpu = true, .on_step = on_step, .on_acting = on_acting}));
+  EXPECT_GT(decisions, 60);
+  EXPECT_EQ(Result("ahead"), Result("in_step"));
+}
+
+// By itself a run with its memory on a GPU overlaps: it tells the GPU to get ready for the next
+// decision, which one that is in step with its updates does not.
+TEST_F(TrainerResumeTest, AGpuOverlapsUnlessToldNotTo) {
+  const RunConfig config = StackConfig(1);
+  int prepared = 0;
+  const auto on_preparing = [&] { ++prepared; };
+  ASSERT_TRUE(Train("in_step", config, {.gpu = true, .on_preparing = on_preparing}));
+  EXPECT_EQ(prepared, 0);
+  ASSERT_TRUE(
+      Train("automatic", config, {.automatic = true, .gpu = true, .on_preparing = on_preparing}));
+  EXPECT_GT(prepared, 0);
+  EXPECT_EQ(Result("automatic"), Result("in_step"));
+}
+
+TEST_F(TrainerResumeTest, SeveralEnvironmentsKeepTheRateOfUpdates) {
+  RunConfig config = StackConfig(4);
+  ASSERT_TRUE(Train("run", config, {}));
+  const LoadResult loaded = LoadNewestCheckpoint(RunFolder(folder_ / "run").checkpoints());
+  const std::int64_t updates = loaded.checkpoint->manifest.info.at("updates");
+  // One update in 8 frames once 20 transitions are stored; about 24 steps of 4 frames, with two
+  // steps pending in each environment, come before.
+  EXPECT_GE(updates, (800 - 4 * 40) / 8);
+  EXPECT_LE(updates, (800 - 4 * 20) / 8 + 1);
+  EXPECT_TRUE(Train("other", StackConfig(1), {}));
+  EXPECT_NE(Result("other"), Result("run"));
+}
+
+}  // namespace
+}  // namespace uper

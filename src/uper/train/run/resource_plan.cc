@@ -1,0 +1,154 @@
+#include "uper/train/run/resource_plan.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "uper/base/error.h"
+#include "uper/checkpoint/checkpoint_store.h"
+#include "uper/train/run/gpu_memory.h"
+#include "uper/train/run/make_experience.h"
+
+namespace uper {
+namespace {
+
+constexpr std::uint64_t kProgramBytes = std::uint64_t{24} << 20;  // measured: 15 to 25 MiB
+
+// The driver's context, kernels and graphs.
+constexpr std::uint64_t kGpuProgramBytes = std::uint64_t{600} << 20;
+
+std::uint64_t ParametersOf(const LearnerSpec& learner) {
+  return ParameterLayout(learner.network).size();
+}
+
+// Parameters, target, two moments, gradient; activations of three passes and the way back; the
+// outputs of the head.
+std::uint64_t LearnerBytes(const LearnerSpec& learner) {
+  const NetworkSpec& network = learner.network;
+  std::uint64_t activations = network.hidden_total();
+  for (const ImageShape& picture : network.Pictures()) activations += picture.size();
+  for (const int units : network.dense) activations += units;
+  const std::uint64_t outputs = network.member_outputs();
+  const bool categorical = learner.loss.head == HeadKind::kCategorical;
+  const std::uint64_t sample = 4 * activations + (categorical ? 3 + network.actions : 3) * outputs;
+  return sizeof(float) * (5 * ParametersOf(learner) + learner.batch * sample);
+}
+
+// A configuration whose memory is no larger than what the run will put into it.
+RunConfig Filled(RunConfig config, int frames_per_step) {
+  config.replay.capacity_transitions = std::min(
+      config.replay.capacity_transitions, config.frames / frames_per_step + config.environments);
+  return config;
+}
+
+// Transitions of which there are records: those in memory two saves ago, what came until the last
+// save and what has come since. Of the two intervals only what was in memory at their ends is kept.
+std::uint64_t TransitionsOnDisk(const RunConfig& filled, int frames_per_step) {
+  const std::int64_t capacity = filled.replay.capacity_transitions;
+  const std::int64_t interval = filled.checkpoint_every_frames / frames_per_step;
+  return std::min(capacity + 2 * std::min(interval, capacity),
+                  filled.frames / frames_per_step + filled.environments);
+}
+
+std::string Amount(std::uint64_t bytes) {
+  char text[32];
+  const auto number = static_cast<double>(bytes);
+  if (bytes < std::uint64_t{1} << 30) {
+    std::snprintf(text, sizeof(text), "%.1f MiB", number / (1 << 20));
+  } else {
+    std::snprintf(text, sizeof(text), "%.2f GiB", number / (1 << 30));
+  }
+  return text;
+}
+
+std::string MemoryText(const ResourcePlan& plan) {
+  return Amount(plan.memory()) + " of memory (replay " + Amount(plan.replay) + ", learner " +
+         Amount(plan.learner) + ", saving " + Amount(plan.saving) + ", program " +
+         Amount(plan.program) + ")";
+}
+
+std::string GpuText(const ResourcePlan& plan) {
+  return Amount(plan.gpu()) + " of the GPU's memory (replay " + Amount(plan.gpu_replay) +
+         ", learner " + Amount(plan.gpu_learner) + ")";
+}
+
+std::string DiskText(const ResourcePlan& plan) {
+  return "up to " + Amount(plan.disk()) + " of disk (records before compression " +
+         Amount(plan.records) + ", 3 checkpoints of " + Amount(plan.checkpoint + plan.ends) + ")";
+}
+
+}  // namespace
+
+ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& environment,
+                           const LearnerSpec& learner, int frames_per_step) {
+  const RunConfig filled = Filled(config, frames_per_step);
+  const std::uint64_t on_disk = TransitionsOnDisk(filled, frames_per_step);
+  const auto transitions = static_cast<std::uint64_t>(filled.replay.capacity_transitions);
+  ResourcePlan plan;
+  if (environment.frame_stack > 1) {
+    const FrameExperienceOptions options = FrameExperienceFrom(filled, environment);
+    plan.replay = FrameExperience::MemoryBytes(options);
+    const std::uint64_t frames = on_disk * options.FrameStore().ActualFrameCapacity() / transitions;
+    plan.records = on_disk * FrameExperience::RecordBytes(options) + frames * options.frame_bytes;
+  } else {
+    const RecordExperienceOptions options = RecordExperienceFrom(filled, environment);
+    plan.replay = RecordExperience::MemoryBytes(options);
+    plan.records = on_disk * RecordExperience::RecordBytes(options);
+  }
+  // Parameters and target, two moments; a priority a transition.
+  plan.checkpoint = 4 * sizeof(float) * ParametersOf(learner) + transitions * sizeof(float);
+  plan.learner = LearnerBytes(learner);
+  const std::uint64_t segment = std::min(plan.records, CheckpointStoreOptions{}.segment_bytes);
+  plan.ends = 2 * segment;
+  // The numbers, the priorities once more, a segment that is being written as it is and compressed,
+  // and one that is not complete.
+  plan.saving = plan.checkpoint + transitions * sizeof(float) + 3 * segment;
+  plan.program = kProgramBytes;
+  return plan;
+}
+
+void PlanGpu(const RunConfig& config, const EnvironmentSpec& environment,
+             const LearnerSpec& learner, ResourcePlan& plan) {
+  const std::optional<DeviceReplaySpec> memory = GpuReplaySpecFrom(config, environment);
+  plan.gpu_replay = memory ? memory->GpuBytes() : 0;
+  plan.gpu_learner = kGpuProgramBytes + 2 * LearnerBytes(learner);  // parameters exist twice
+}
+
+std::string DescribePlan(const ResourcePlan& plan, const AvailableResources& available) {
+  std::string text = "needs " + MemoryText(plan);
+  if (available.memory > 0) {
+    text += "; " + Amount(available.memory) + " are available " + available.memory_source;
+  }
+  if (plan.gpu() > 0) {
+    text += "; " + GpuText(plan);
+    if (available.gpu > 0) text += "; " + Amount(available.gpu) + " are free";
+  }
+  text += "; " + DiskText(plan);
+  if (available.disk > 0) text += "; " + Amount(available.disk) + " are free";
+  return text;
+}
+
+void CheckPlan(const ResourcePlan& plan, const AvailableResources& available) {
+  if (available.memory > 0 && plan.memory() > available.memory) {
+    throw Error(ErrorKind::kResources, "not enough memory: the run needs " + MemoryText(plan) +
+                                           ", " + Amount(available.memory) + " are available " +
+                                           available.memory_source +
+                                           "; lower replay.capacity_transitions (now " +
+                                           Amount(plan.replay) + ") or free memory");
+  }
+  if (available.gpu > 0 && plan.gpu() > available.gpu) {
+    throw Error(ErrorKind::kResources,
+                "not enough memory on the GPU: the run needs " + GpuText(plan) + ", " +
+                    Amount(available.gpu) +
+                    " are free; lower replay.capacity_transitions, end other programs on the GPU, "
+                    "or use --device cpu");
+  }
+  if (available.disk > 0 && plan.disk() > available.disk) {
+    throw Error(ErrorKind::kResources,
+                "not enough disk: the run may need " + DiskText(plan) + ", " +
+                    Amount(available.disk) + " are free in " + available.folder +
+                    "; lower replay.capacity_transitions, free space, or use --out on another "
+                    "disk");
+  }
+}
+
+}  // namespace uper

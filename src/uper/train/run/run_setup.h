@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "uper/base/threads/thread_pool.h"
+#include "uper/checkpoint/checkpoint_reader.h"
+#include "uper/envs/environment.h"
+#include "uper/nn/learner.h"
+#include "uper/train/config/config.h"
+#include "uper/train/loop/trainer.h"
+#include "uper/train/run/resource_plan.h"
+#include "uper/train/run/run_folder.h"
+
+namespace uper {
+
+// From a configuration to the concrete parts of a run: the one place where environments, learners
+// and memories are chosen.
+
+// Threads that `threads` of a configuration means: 0 is all cores.
+int ThreadsOf(const RunConfig& config);
+
+// Raw frames of one step of the agent.
+int FramesPerStepOf(const RunConfig& config);
+
+// What `device` of a configuration means on this machine, kCpu or kCuda. Throws Error(kResources)
+// if the GPU that was asked for cannot be used, Error(kUsage) if the precision needs one and
+// `device` leaves it open.
+DeviceChoice ResolveDevice(const RunConfig& config);
+// Why `device = "auto"` is the CPU on this machine, or an empty text: it is not, or nobody could
+// have expected a GPU.
+std::string CpuFallbackReason(const RunConfig& config);
+void WarnCpuFallback(const RunConfig& config);  // on standard error
+// Not initialised. The pool must outlive it.
+std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool);
+
+std::unique_ptr<Environment> MakeEnvironmentFor(const RunConfig& config, std::uint64_t index);
+// As LearnerOn(), for the configuration's device, network and environment.
+std::unique_ptr<Learner> MakeLearnerFor(const RunConfig& config, ThreadPool& pool);
+// Throws Error(kResources) if the memory cannot be had.
+TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool);
+
+// What the run will need; what there is for it, here and in its folder.
+ResourcePlan PlanRun(const RunConfig& config);
+AvailableResources ResourcesFor(const RunFolder& folder);
+
+// A trained agent from a run folder: its configuration and its newest checkpoint.
+// Throws Error(kMissingData) if there is no run or nothing was saved yet.
+struct SavedRun {
+  RunConfig config;
+  LoadedCheckpoint checkpoint;
+};
+SavedRun OpenRun(const RunFolder& folder);
+
+}  // namespace uper

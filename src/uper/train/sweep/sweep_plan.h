@@ -1,0 +1,60 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "uper/train/config/config.h"
+
+namespace uper {
+
+// Many training runs described by one TOML file (docs/sweeps.md):
+//
+//   agents, environments, seeds   lists; the same as agent.name, environment.name, seed in [grid]
+//   [fixed]   keys of the configuration with one value for all runs
+//   [grid]    keys with a list of values each: all combinations
+//   [[list]]  further keys with values that belong together: each point with every combination
+//   [slurm]   how the runs are submitted to Slurm
+
+// One key of one run. `text` is what `uper train --set key=text` takes.
+struct SweepSetting {
+  std::string key;
+  std::string text;
+  std::string where;  // "sweep.toml:7"; empty: a default
+};
+
+struct SweepRun {
+  std::string name;                    // of its folder: readable, unique in the sweep
+  std::vector<SweepSetting> settings;  // every key that the file sets, and `threads`
+  RunConfig config;                    // resolved and checked
+
+  // The text of a setting, or an empty one.
+  std::string_view Text(std::string_view key) const;
+};
+
+// The table [slurm]; documented in sweep_plan.cc. Empty texts and 0: Slurm's default.
+struct SlurmOptions {
+  std::string partition, account, qos, constraint, time, memory, extra;
+  int cpus = 0;  // 0: as many as the runs have threads
+  int gpus = 0;
+  int max_running = 0;
+  int warning_seconds = 120;
+};
+
+struct SweepPlan {
+  std::vector<SweepRun> runs;  // at least one
+  // Keys that tell the runs apart, for tables: environment, agent, then what varies, then seed.
+  std::vector<std::string> columns;
+  SlurmOptions slurm;
+
+  // Threads of the run that uses most; 0: one of them uses every core.
+  int MostThreads() const;
+};
+
+// Expands and checks everything but the environments' names, which the program's registry knows.
+// Throws Error(kUsage) with source, line and the nearest key for an unknown key, a wrong type, a
+// value out of range, a key or a value given twice, a list without values.
+SweepPlan ParseSweepPlan(std::string_view text, const std::string& source);
+
+}  // namespace uper
