@@ -34,7 +34,8 @@ std::string Words(const Played& played) {
 }
 
 void Choose(Actors& actors, std::size_t i) {
-  actors.ChooseActions({&i, 1}, [](std::size_t) { return 1.0; }, [](std::span<float>) {});
+  actors.ChooseActions(
+      {&i, 1}, [](std::size_t) { return 1.0; }, [](std::span<float>) {});
 }
 
 // [actor][round]; `ahead`: whoever has played begins the next round when that lets it, and rounds

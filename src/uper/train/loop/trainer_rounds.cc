@@ -145,7 +145,8 @@ void Trainer::ChooseActions() {
     }
     learning_->ActionValues(sights_, q, meanwhile);
   };
-  actors_.ChooseActions(who_, [this](std::size_t i) { return EpsilonOf(i); }, values);
+  actors_.ChooseActions(
+      who_, [this](std::size_t i) { return EpsilonOf(i); }, values);
   UseNextMemory();
 }
 
