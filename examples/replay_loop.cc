@@ -28,7 +28,7 @@ std::vector<float> FakeQuantiles(uper::RandomStream& stream) {
 int main() {
   uper::RandomStream stream(1, "example");
   const std::vector<float> observation(4, 0.0F);
-  const auto bytes = uper::BytesOf(std::span(observation));
+  const auto bytes = std::as_bytes(std::span(observation));
 
   uper::WholeReplay replay({.buffer = {.capacity = 10'000, .selection = {.priority_exponent = 0.6}},
                             .masks = {.members = kMembers}},

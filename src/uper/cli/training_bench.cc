@@ -57,8 +57,8 @@ std::vector<IterationTime> TimeIterations(const TimedTraining& training, int thr
       start = std::chrono::steady_clock::now();
       return;
     }
-    totals.push_back({.seconds = SecondsSince(start),
-                      .environment_seconds = running->time_shares().environment});
+    totals.push_back(
+        {.seconds = SecondsSince(start), .environment_seconds = running->times().environment});
   };
   Trainer trainer(config, RunFolder(folder.path()), MakeTrainerParts(config, pool),
                   {.progress = record, .warn = [](const std::string& message) {

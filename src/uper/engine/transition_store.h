@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,64 +13,84 @@
 #include "uper/replay/n_step_accumulator.h"
 #include "uper/replay/replay_batch.h"
 #include "uper/replay/replay_buffer.h"
+#include "uper/replay/transition_replay.h"
 
 namespace uper {
 
-// One step of an environment as the memory stores it: the reward already clipped, the discount
-// already multiplied with gamma.
-struct ExperienceStep {
+// One step of an environment as the store keeps it: the reward already clipped, the discount
+// already multiplied by gamma.
+struct StoredStep {
   int action = 0;
   StepOutcome outcome;
-  bool noisy = false;  // noise on purpose touched the step (telemetry)
 };
 
-// From the steps of environments to batches of transitions: what the agent sees, n-step
-// accumulation (for each environment apart) and replay in one. The seam between games whose
-// observations are stored whole and games whose frames are stacked. Not thread-safe.
-class Experience {
+// A frame that an environment has shown but that is not stored yet.
+struct NextFrame {
+  std::uint64_t id = 0;
+  bool starts_episode = false;
+};
+
+struct TransitionStoreOptions {
+  TransitionReplayOptions replay;
+  std::size_t observation_bytes = 1;  // of what an environment writes; of one frame if stacked
+  std::size_t frame_stack = 1;        // 1: observations are stored whole
+  // Stacked frames in memory; 0: as FrameStoreOptions, and those that pending steps need.
+  std::size_t frame_capacity = 0;
+  std::size_t n_steps = 1;
+  std::size_t environments = 1;
+
+  bool stacks_frames() const { return frame_stack > 1; }
+  FrameStoreOptions FrameStore() const;
+  std::size_t RecordBytes() const;  // of the record of a transition (transition_record.h)
+  std::size_t MemoryBytes() const;  // that a store will allocate in the end
+};
+
+// From the steps of environments to batches of transitions: what the agents see, n-step returns
+// (of each environment by itself) and replay. Observations are stored whole, or as stacks of frames
+// that are stored once each: an agent then sees [depth, frame], in the order of core/frame_stack.h.
+// Adding a step allocates nothing. Not thread-safe.
+class TransitionStore {
  public:
-  virtual ~Experience() = default;
+  virtual ~TransitionStore() = default;
 
   // The first observation of an episode of an environment, and every further one with the step that
-  // led to it.
+  // led to it. If frames are stacked an observation is one frame.
   virtual void Start(std::size_t environment, std::span<const std::byte> observation) = 0;
-  virtual void Step(std::size_t environment, const ExperienceStep& step,
-                    std::span<const std::byte> observation) = 0;
+  virtual void Add(std::size_t environment, const StoredStep& step,
+                   std::span<const std::byte> observation) = 0;
 
-  // What the agent sees now, [environment, observation].
+  // What the agents see now, [environment, observation]; valid until the next Start or Add.
   virtual std::span<const std::byte> current() const = 0;
+  // What an agent sees, [depth], as slots of Frames() (FrameStore::kZeroSlot: zeros); with `next`:
+  // as soon as that frame is stored. REQUIRES: frames are stacked.
+  virtual void StackSlots(std::size_t environment, const std::optional<NextFrame>& next,
+                          std::span<std::uint32_t> slots) const = 0;
 
-  // Where frames are stacked: what the agent sees in an environment, [depth], as slots of Frames()
-  // (FrameStore::kZeroSlot: zeros). `next`: as it will be when that one is stored.
-  struct NextFrame {
-    std::uint64_t id = 0;
-    bool starts = false;  // an episode
-  };
-  virtual void Slots(std::size_t environment, const std::optional<NextFrame>& next,
-                     std::span<std::uint32_t> slots) const = 0;
-
-  virtual const ReplayBuffer& buffer() const = 0;
-  // For a memory that is drawn from elsewhere (SelectorKind::kMirror).
+  const ReplayBuffer& buffer() const {
+    return const_cast<TransitionStore*>(this)->mutable_buffer();
+  }
   virtual ReplayBuffer& mutable_buffer() = 0;
   virtual void Sample(const WeightOptions& options, const BatchView& out) = 0;
-  virtual UpdateCounts SetPriorities(std::span<const std::uint64_t> ids,
-                                     std::span<const double> priorities) = 0;
+  // Whether injected noise touched a transition. REQUIRES: buffer().Contains(id).
   virtual bool IsNoisy(std::uint64_t id) const = 0;
 
-  // What is stored by id. To be read before the next Start or Step. Where frames are not stacked
-  // Frames() is empty.
+  // The records by id, to be read before the next Start or Add. Frames() is empty if observations
+  // are stored whole.
   virtual RecordStream Transitions() const = 0;
   virtual RecordStream Frames() const = 0;
   // Both by their names "transitions" and "frames", if there are frames.
-  std::map<std::string, RecordStream> Streams() const {
-    std::map<std::string, RecordStream> streams{{"transitions", Transitions()}};
-    if (Frames().record_bytes > 0) streams["frames"] = Frames();
-    return streams;
-  }
-  // Everything but the options, into the parts "replay" (tensors, document) and Streams(). What
-  // `content` refers to stays as it is until the next Start, Step or SetPriorities.
+  std::map<std::string, RecordStream> Streams() const;
+
+  // Everything except for the options: the part "replay" (tensors, document) and Streams(). What
+  // `content` refers to stays as it is until the next Start, Add or SetPriorities.
   virtual void Save(CheckpointContent& content) const = 0;
+  // Throws Error(kCorrupt) if the checkpoint is of another store; it is then not to be used.
   virtual void Restore(const LoadedCheckpoint& checkpoint) = 0;
+  // Throws Error(kInternal) with the reason if an invariant is broken. O(capacity).
+  virtual void CheckValid() const = 0;
 };
+
+std::unique_ptr<TransitionStore> MakeTransitionStore(const TransitionStoreOptions& options,
+                                                     std::uint64_t seed);
 
 }  // namespace uper

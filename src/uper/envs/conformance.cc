@@ -189,7 +189,8 @@ class Suite {
     findings_.Expect(step.discount == 0 || step.discount == 1, "discount neither 0 nor 1");
     findings_.Expect(std::isfinite(step.reward), "a reward is not finite");
     findings_.Expect(step.frames >= 1, "a step without frames");
-    findings_.Expect(step.frames <= spec.max_frames_per_step, "a step of more frames than the spec says");
+    findings_.Expect(step.frames <= spec.max_frames_per_step,
+                     "a step of more frames than the spec says");
   }
 
   void CheckElements(std::span<const std::byte> observation, const EnvironmentSpec& spec) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,12 +20,15 @@ struct StepOutcome {
   double discount = 1;      // 0 where the agent must not bootstrap (also in mid-episode: life loss)
   bool terminated = false;  // the episode is over; its discount counts as 0
   bool truncated = false;   // the episode was cut; the final observation bootstraps
+  bool noisy = false;       // injected noise touched the step (telemetry)
 };
 
 // Folds the steps of *one* environment into n-step transitions; one accumulator for each
 // environment, so steps of different ones never mix. A transition is emitted once n steps exist; at
 // the end of an episode the shorter tails follow, all ending in the final observation, so every
-// step starts exactly one transition. O(n) a step. Not thread-safe.
+// step starts exactly one transition. A transition is noisy when one of its steps was. An
+// `Observation` that refers to memory of the caller's must stay valid for n further steps. O(n) per
+// step, without allocation. Not thread-safe.
 template <typename Observation>
 class NStepAccumulator {
  public:
@@ -33,15 +37,34 @@ class NStepAccumulator {
     std::vector<std::int32_t> actions;
     std::vector<double> rewards;
     std::vector<double> discounts;
+    std::vector<std::uint8_t> noisy;
+
+    void Clear() {
+      observations.clear();
+      actions.clear();
+      rewards.clear();
+      discounts.clear();
+      noisy.clear();
+    }
+    void DropOldest() {
+      observations.erase(observations.begin());
+      actions.erase(actions.begin());
+      rewards.erase(rewards.begin());
+      discounts.erase(discounts.begin());
+      noisy.erase(noisy.begin());
+    }
   };
 
   // REQUIRES: n >= 1.
-  explicit NStepAccumulator(std::size_t n) : n_(n) { UPER_CHECK(n >= 1, "at least one step"); }
+  explicit NStepAccumulator(std::size_t n) : n_(n) {
+    UPER_CHECK(n >= 1, "at least one step");
+    Reserve();
+  }
 
   // The first observation of an episode. An unfinished episode before it is dropped with its
   // pending steps: end it with `truncated` to keep them.
   void Start(Observation s_0) {
-    pending_ = {};
+    pending_.Clear();
     pending_.observations.push_back(std::move(s_0));
   }
 
@@ -55,15 +78,16 @@ class NStepAccumulator {
     pending_.actions.push_back(action);
     pending_.rewards.push_back(outcome.reward);
     pending_.discounts.push_back(outcome.terminated ? 0.0 : outcome.discount);
+    pending_.noisy.push_back(outcome.noisy ? 1 : 0);
     const bool last = outcome.terminated || outcome.truncated;
     if (last) {
       for (std::size_t i = 0; i < pending_.actions.size(); ++i) Emit(i, s_t);
-      pending_ = {};
+      pending_.Clear();
       return emitted_;
     }
     if (pending_.actions.size() == n_) {
       Emit(0, s_t);
-      DropOldest();
+      pending_.DropOldest();
     }
     pending_.observations.push_back(std::move(s_t));
     return emitted_;
@@ -71,11 +95,12 @@ class NStepAccumulator {
 
   std::size_t pending_steps() const { return pending_.actions.size(); }
 
-  State GetState() const { return pending_; }
+  const State& GetState() const { return pending_; }
   // Throws Error(kCorrupt) and changes nothing if the state does not fit.
   void SetState(State state) {
     if (!Fits(state)) throw Error(ErrorKind::kCorrupt, "pending steps do not fit");
     pending_ = std::move(state);
+    Reserve();
     emitted_.clear();
   }
   void CheckValid() const { UPER_CHECK(Fits(pending_), "pending steps are inconsistent"); }
@@ -84,7 +109,8 @@ class NStepAccumulator {
   bool Fits(const State& state) const {
     const std::size_t steps = state.actions.size();
     const bool between_episodes = state.observations.empty() && steps == 0;
-    return state.rewards.size() == steps && state.discounts.size() == steps && steps < n_ &&
+    return state.rewards.size() == steps && state.discounts.size() == steps &&
+           state.noisy.size() == steps && steps < n_ &&
            (between_episodes || state.observations.size() == steps + 1);
   }
 
@@ -96,14 +122,19 @@ class NStepAccumulator {
                         .a_tm1 = pending_.actions[i],
                         .r_t = folded.reward,
                         .discount_t = folded.discount,
-                        .s_t = s_t});
+                        .s_t = s_t,
+                        .noisy = std::find(pending_.noisy.begin() + static_cast<std::ptrdiff_t>(i),
+                                           pending_.noisy.end(), 1) != pending_.noisy.end()});
   }
 
-  void DropOldest() {
-    pending_.observations.erase(pending_.observations.begin());
-    pending_.actions.erase(pending_.actions.begin());
-    pending_.rewards.erase(pending_.rewards.begin());
-    pending_.discounts.erase(pending_.discounts.begin());
+  // Room for n steps, so that Step() allocates nothing.
+  void Reserve() {
+    pending_.observations.reserve(n_ + 1);
+    pending_.actions.reserve(n_);
+    pending_.rewards.reserve(n_);
+    pending_.discounts.reserve(n_);
+    pending_.noisy.reserve(n_);
+    emitted_.reserve(n_);
   }
 
   std::size_t n_;

@@ -32,16 +32,18 @@ Words WordsFor(std::uint64_t tag) {
   return words;
 }
 
-WholeObservations::Observation BytesFor(std::uint64_t tag) {
-  const Words words = WordsFor(tag);
-  return BytesOf(std::span<const std::uint64_t>(words));
-}
-
 // A transition all of whose parts follow from its tag.
-Transition<WholeObservations::Observation> TaggedTransition(std::uint64_t tag) {
-  return {BytesFor(tag), static_cast<std::int32_t>(tag % 1000), static_cast<double>(tag % 77), 0.5,
-          BytesFor(~tag)};
-}
+struct TaggedTransition {
+  explicit TaggedTransition(std::uint64_t tag) : s_tm1(WordsFor(tag)), s_t(WordsFor(~tag)) {}
+
+  Transition<WholeObservations::Observation> view() const {
+    const std::uint64_t tag = s_tm1[0];
+    return {std::as_bytes(std::span(s_tm1)), static_cast<std::int32_t>(tag % 1000),
+            static_cast<double>(tag % 77), 0.5, std::as_bytes(std::span(s_t))};
+  }
+
+  Words s_tm1, s_t;
+};
 
 ::testing::AssertionResult RowIsConsistent(const ReplayBatch& batch, std::size_t row) {
   Words s_tm1;
@@ -76,9 +78,9 @@ TEST(SharedReplayConcurrent, WritersAndASamplerSeeWholeTransitions) {
     writers.emplace_back([&, w] {
       start.arrive_and_wait();  // all at once: a writer must not be done before the next begins
       for (std::uint64_t i = 0; i < per_writer; ++i) {
-        const auto transition = TaggedTransition(Mix(i * kWriters + static_cast<std::uint64_t>(w)));
-        i % 3 == 0 ? shared.Add(transition, 0.1 + static_cast<double>(i % 5))
-                   : shared.Add(transition);
+        const TaggedTransition transition(Mix(i * kWriters + static_cast<std::uint64_t>(w)));
+        i % 3 == 0 ? shared.Add(transition.view(), 0.1 + static_cast<double>(i % 5))
+                   : shared.Add(transition.view());
       }
       --running;
     });
@@ -172,8 +174,9 @@ TEST(SharedReplayConcurrent, AnExceptionLeavesTheMemoryUsable) {
     writers.emplace_back([&] {
       for (std::uint64_t i = 0; i < 200; ++i) {
         try {
-          auto transition = TaggedTransition(i);
-          if (i % 2 == 0) transition.s_t.pop_back();
+          const TaggedTransition whole(i);
+          Transition<WholeObservations::Observation> transition = whole.view();
+          if (i % 2 == 0) transition.s_t = transition.s_t.first(3);
           shared.Add(transition);
         } catch (const Error&) {
           ++refused;
@@ -193,7 +196,7 @@ TEST(SharedReplay, SamplesOnlyWhenThereIsEnough) {
   SharedReplay<WholeObservations> shared = MakeRecords(50);
   ReplayBatch batch(4, sizeof(Words));
   EXPECT_FALSE(shared.TrySample(kWeights, 1, batch.view()));
-  shared.Add(TaggedTransition(1));
+  shared.Add(TaggedTransition(1).view());
   EXPECT_FALSE(shared.TrySample(kWeights, 2, batch.view()));
   EXPECT_TRUE(shared.TrySample(kWeights, 1, batch.view()));
   EXPECT_THROW(shared.TrySample(kWeights, 0, batch.view()), Error);

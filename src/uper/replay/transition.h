@@ -14,6 +14,7 @@ struct Transition {
   double r_t = 0;
   double discount_t = 0;
   Observation s_t;
+  bool noisy = false;  // injected noise touched one of its steps (telemetry)
 
   bool operator==(const Transition&) const = default;
 };

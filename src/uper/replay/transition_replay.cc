@@ -13,7 +13,7 @@ TransitionReplay<Observations>::TransitionReplay(const TransitionReplayOptions& 
                                                  const ReplayStreams& streams)
     : buffer_(options.buffer, streams.draws),
       observations_(std::move(observations)),
-      columns_(options.buffer.capacity),
+      fields_(options.buffer.capacity),
       masks_(options.buffer.capacity, options.masks, streams.masks) {
   UPER_CHECK(observations_.capacity() == options.buffer.capacity,
              "observations and replay buffer must have the same capacity");
@@ -23,9 +23,10 @@ template <typename Observations>
 void TransitionReplay<Observations>::PutRow(std::uint64_t id,
                                             const Transition<Observation>& transition) {
   observations_.Put(id, transition.s_tm1, transition.s_t);  // the only part that may refuse
-  columns_.Put(id, {.a_tm1 = transition.a_tm1,
-                    .r_t = static_cast<float>(transition.r_t),
-                    .discount_t = static_cast<float>(transition.discount_t)});
+  fields_.Put(id, {.a_tm1 = transition.a_tm1,
+                   .r_t = static_cast<float>(transition.r_t),
+                   .discount_t = static_cast<float>(transition.discount_t),
+                   .noisy = transition.noisy ? 1U : 0U});
   masks_.Draw(id);
 }
 
@@ -61,10 +62,10 @@ void TransitionReplay<Observations>::Gather(std::uint64_t id, std::size_t row,
   const std::size_t begin = row * observation_bytes();
   observations_.Gather(id, out.s_tm1.subspan(begin, observation_bytes()),
                        out.s_t.subspan(begin, observation_bytes()));
-  const TransitionFields columns = columns_.Get(id);
-  out.a_tm1[row] = columns.a_tm1;
-  out.r_t[row] = columns.r_t;
-  out.discount_t[row] = columns.discount_t;
+  const TransitionFields fields = fields_.Get(id);
+  out.a_tm1[row] = fields.a_tm1;
+  out.r_t[row] = fields.r_t;
+  out.discount_t[row] = fields.discount_t;
   out.masks[row] = masks_.Get(id);
 }
 
@@ -73,10 +74,10 @@ auto TransitionReplay<Observations>::GetState() const -> State {
   const std::uint64_t first = buffer_.first_id();
   const std::uint64_t next = buffer_.next_id();
   State state{.buffer = buffer_.GetState(),
-              .columns = std::vector<TransitionFields>(size()),
+              .fields = std::vector<TransitionFields>(size()),
               .masks = masks_.GetState(first, next),
               .observations = observations_.GetState(first, next)};
-  columns_.CopyOut(first, state.columns);
+  fields_.CopyOut(first, state.fields);
   return state;
 }
 
@@ -85,10 +86,10 @@ void TransitionReplay<Observations>::SetState(const State& state) {
   const std::uint64_t first = state.buffer.first_id;
   const std::uint64_t next = state.buffer.next_id;
   buffer_.SetState(state.buffer);
-  if (state.columns.size() != size()) {
+  if (state.fields.size() != size()) {
     throw Error(ErrorKind::kCorrupt, "stored transitions do not match the replay buffer");
   }
-  columns_.CopyIn(first, state.columns);
+  fields_.CopyIn(first, state.fields);
   masks_.SetState(state.masks, first, next);
   observations_.SetState(state.observations, first, next);
 }

@@ -36,6 +36,7 @@ struct TransitionFields {
   std::int32_t a_tm1 = 0;
   float r_t = 0;
   float discount_t = 0;
+  std::uint32_t noisy = 0;  // injected noise touched one of its steps (telemetry)
 };
 
 // The replay memory a trainer uses: a replay buffer (which transitions live, how likely each is
@@ -51,7 +52,7 @@ class TransitionReplay {
 
   struct State {
     ReplayBufferState buffer;
-    std::vector<TransitionFields> columns;  // of the live ids, in order
+    std::vector<TransitionFields> fields;  // of the live ids, in order
     MaskStoreState masks;
     typename Observations::State observations;
   };
@@ -74,9 +75,8 @@ class TransitionReplay {
 
   // Keeps a picture that later transitions name by the returned frame id. May evict the oldest
   // transitions, which used the frame in whose place it goes.
-  std::uint64_t AddFrame(std::span<const std::uint8_t> pixels)
-    requires std::same_as<Observations, FrameStore>
-  {
+  std::uint64_t AddFrame(
+      std::span<const std::uint8_t> pixels) requires std::same_as<Observations, FrameStore> {
     const std::uint64_t frame = observations_.AddFrame(pixels);
     buffer_.EvictBefore(observations_.first_valid_id());
     return frame;
@@ -93,7 +93,7 @@ class TransitionReplay {
   void Gather(std::uint64_t id, std::size_t row, const BatchView& out) const;
 
   // What is stored beside the observations. REQUIRES: buffer().Contains(id).
-  TransitionFields Columns(std::uint64_t id) const { return columns_.Get(id); }
+  TransitionFields Fields(std::uint64_t id) const { return fields_.Get(id); }
 
   UpdateCounts SetPriorities(std::span<const std::uint64_t> ids,
                              std::span<const double> priorities) {
@@ -111,7 +111,7 @@ class TransitionReplay {
 
   ReplayBuffer buffer_;
   Observations observations_;
-  TypedRing<TransitionFields> columns_;
+  TypedRing<TransitionFields> fields_;
   MaskStore masks_;
 };
 

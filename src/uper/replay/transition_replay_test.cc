@@ -260,8 +260,9 @@ WholeReplay MakeRecordReplay(std::size_t capacity) {
                      WholeObservations(capacity, sizeof(std::uint64_t)), ReplayStreams(3));
 }
 
-WholeObservations::Observation NumberBytes(std::uint64_t value) {
-  return BytesOf(std::span<const std::uint64_t>(&value, 1));
+std::vector<std::byte> NumberBytes(std::uint64_t value) {
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  return {bytes.begin(), bytes.end()};
 }
 
 TEST(TransitionReplay, RecordsKeepWhatWasAddedAndResume) {

@@ -83,9 +83,7 @@ TEST_F(CsvWriterTest, OneColumn) {
 }
 
 TEST_F(CsvWriterTest, WithoutCommitThereIsNoFile) {
-  {
-    CsvWriter(path_, {"a"}).Row(1);
-  }
+  { CsvWriter(path_, {"a"}).Row(1); }
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 

@@ -126,28 +126,28 @@ TrainerCallbacks CallbacksOf(AlternatingBaseline* turns, StopFlag& over, const S
 }
 
 // Plays random actions into a memory that nobody learns from yet.
-void FillReplay(const RunConfig& config, std::int64_t transitions, Experience& experience,
+void FillReplay(const RunConfig& config, std::int64_t transitions, TransitionStore& store,
                 const StopFlag& stop) {
   constexpr std::uint64_t kIndex = std::uint64_t{1} << 47;  // of no other environment
   const std::unique_ptr<Environment> environment = MakeEnvironmentFor(config, kIndex);
   RandomStream policy(static_cast<std::uint64_t>(config.seed), "bench replay");
   std::vector<std::byte> observation(environment->spec().observation_bytes());
   bool in_episode = false;
-  while (static_cast<std::int64_t>(experience.buffer().size()) < transitions) {
+  while (static_cast<std::int64_t>(store.buffer().size()) < transitions) {
     if (stop) throw Error(ErrorKind::kInterrupted, "interrupted");
     if (!in_episode) {
       environment->Reset(observation);
-      experience.Start(0, observation);
+      store.Start(0, observation);
     }
     const int action = static_cast<int>(policy.UniformInt(environment->spec().actions));
     const TimeStep step = environment->Step(action, observation);
-    experience.Step(0,
-                    {.action = action,
-                     .outcome = {.reward = step.reward,
-                                 .discount = step.discount,
-                                 .terminated = step.terminated,
-                                 .truncated = step.truncated}},
-                    observation);
+    store.Add(0,
+              {.action = action,
+               .outcome = {.reward = step.reward,
+                           .discount = step.discount,
+                           .terminated = step.terminated,
+                           .truncated = step.truncated}},
+              observation);
     in_episode = !step.last();
   }
 }
@@ -158,7 +158,7 @@ void PrepareFilledRun(RunConfig config, std::int64_t transitions, const RunFolde
   config.frames = 1;
   TrainerParts parts = MakeTrainerParts(config, pool);
   const auto start = std::chrono::steady_clock::now();
-  FillReplay(config, transitions, *parts.experience, stop);
+  FillReplay(config, transitions, *parts.store, stop);
   times.fill_seconds = SecondsSince(start);
   Trainer trainer(config, folder, std::move(parts), WarningsOnly());
   if (!trainer.Run(stop)) throw Error(ErrorKind::kInterrupted, "interrupted");
@@ -198,7 +198,7 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
   if (turns != nullptr) times.seconds -= turns->waited_seconds();
   times.frames = trainer->frames() - frames_before;
   times.updates = trainer->updates() - updates_before;
-  times.spent = trainer->time_shares();
+  times.spent = trainer->times();
   times.spent.saving -= times.final_save_seconds;
   times.saves = trainer->save_times();
   return times;

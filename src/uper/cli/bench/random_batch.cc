@@ -14,8 +14,11 @@ constexpr int kMinAtarChannels = 4;  // breakout's
 
 EnvironmentSpec ObservationsOf(const BenchLearnerOptions& options) {
   if (options.network == "nature") {
-    return {
-        .name = "atari/pixels", .actions = options.actions, .height = 84, .width = 84, .frame_stack = 4};
+    return {.name = "atari/pixels",
+            .actions = options.actions,
+            .height = 84,
+            .width = 84,
+            .frame_stack = 4};
   }
   return {.name = "minatar/cells",
           .actions = options.actions,

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "uper/engine/gpu_replay.h"
-#include "uper/train/run/gpu_memory.h"
+#include "uper/train/run/make_store.h"
 
 namespace uper {
 namespace {
@@ -14,7 +14,7 @@ constexpr int kTransitions = 4096;  // and at least as many frames
 
 std::optional<DeviceReplaySpec> SpecOf(RunConfig config, const EnvironmentSpec& observations) {
   config.replay.capacity_transitions = kTransitions;
-  return GpuReplaySpecFrom(config, observations);
+  return DeviceReplaySpecFrom(config, observations);
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ void SyntheticGpuRun::Play(int count) {
   }
 }
 
-// In the order of GpuExperienceLearner: what was stored before, the decision, what comes next.
+// In the order of DeviceEngine: what was stored before, the decision, what comes next.
 void SyntheticGpuRun::Act(int count) {
   MirrorHost();
   const std::uint64_t end = next_frame_ + count;

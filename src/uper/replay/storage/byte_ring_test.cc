@@ -51,7 +51,7 @@ TEST(WholeObservations, GathersBothObservations) {
   for (std::uint64_t id = 0; id < 10; ++id) {
     const std::vector<float> s_tm1 = {static_cast<float>(id), -1};
     const std::vector<float> s_t = {static_cast<float>(id) + 1, -2};
-    store.Put(id, BytesOf(std::span<const float>(s_tm1)), BytesOf(std::span<const float>(s_t)));
+    store.Put(id, std::as_bytes(std::span(s_tm1)), std::as_bytes(std::span(s_t)));
     std::vector<float> first(2);
     std::vector<float> second(2);
     store.Gather(id, std::as_writable_bytes(std::span(first)),

@@ -1,6 +1,6 @@
 #include "uper/replay/storage/whole_observations.h"
 
-#include <algorithm>
+#include <cstring>
 
 #include "uper/base/check.h"
 
@@ -9,12 +9,12 @@ namespace uper {
 WholeObservations::WholeObservations(std::size_t capacity, std::size_t observation_bytes)
     : records_(capacity, 2 * observation_bytes) {}
 
-void WholeObservations::Put(std::uint64_t id, const Observation& s_tm1, const Observation& s_t) {
+void WholeObservations::Put(std::uint64_t id, Observation s_tm1, Observation s_t) {
   UPER_CHECK(s_tm1.size() == observation_bytes() && s_t.size() == observation_bytes(),
              "an observation of the wrong size");
   const std::span<std::byte> record = records_.Slot(id);
-  std::copy(s_tm1.begin(), s_tm1.end(), record.begin());
-  std::copy(s_t.begin(), s_t.end(), record.subspan(observation_bytes()).begin());
+  std::memcpy(record.data(), s_tm1.data(), s_tm1.size());
+  std::memcpy(record.data() + s_tm1.size(), s_t.data(), s_t.size());
 }
 
 void WholeObservations::Gather(std::uint64_t id, std::span<std::byte> s_tm1,

@@ -9,7 +9,7 @@
 
 namespace uper {
 
-struct RecordObservationsState {
+struct WholeObservationsState {
   std::uint64_t first_id = 0;
   std::vector<std::byte> rows;  // s_tm1 and s_t of each id, in order of ids
   bool already_loaded = false;  // RestoreRows put them back already; `rows` is empty
@@ -20,8 +20,8 @@ struct RecordObservationsState {
 // Not thread-safe.
 class WholeObservations {
  public:
-  using Observation = std::vector<std::byte>;
-  using State = RecordObservationsState;
+  using Observation = std::span<const std::byte>;
+  using State = WholeObservationsState;
 
   // REQUIRES: capacity >= 1, observation_bytes >= 1.
   WholeObservations(std::size_t capacity, std::size_t observation_bytes);
@@ -32,7 +32,7 @@ class WholeObservations {
   std::uint64_t first_valid_id() const { return 0; }
 
   // Throws and changes nothing if a size is wrong.
-  void Put(std::uint64_t id, const Observation& s_tm1, const Observation& s_t);
+  void Put(std::uint64_t id, Observation s_tm1, Observation s_t);
   // REQUIRES: both outputs have observation_bytes().
   void Gather(std::uint64_t id, std::span<std::byte> s_tm1, std::span<std::byte> s_t) const;
 
@@ -50,12 +50,5 @@ class WholeObservations {
  private:
   ByteRing records_;
 };
-
-// The bytes of an array of plain numbers, as an observation.
-template <typename Number>
-WholeObservations::Observation BytesOf(std::span<const Number> values) {
-  const auto bytes = std::as_bytes(values);
-  return {bytes.begin(), bytes.end()};
-}
 
 }  // namespace uper

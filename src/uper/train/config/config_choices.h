@@ -22,8 +22,9 @@ inline constexpr auto kChoices<DeviceChoice> = std::to_array<Choice<DeviceChoice
     {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}});
 
 template <>
-inline constexpr auto kChoices<Overlap> = std::to_array<Choice<Overlap>>(
-    {{"auto", Overlap::kAuto}, {"true", Overlap::kYes}, {"false", Overlap::kNo}});
+inline constexpr auto kChoices<Overlap> = std::to_array<Choice<Overlap>>({{"auto", Overlap::kAuto},
+                                                                          {"true", Overlap::kYes},
+                                                                          {"false", Overlap::kNo}});
 
 template <>
 inline constexpr auto kChoices<Precision> = std::to_array<Choice<Precision>>(
@@ -64,10 +65,10 @@ inline constexpr auto kChoices<TargetForm> = std::to_array<Choice<TargetForm>>(
 
 template <>
 inline constexpr auto kChoices<CategoricalUncertainty> =
-    std::to_array<Choice<CategoricalUncertainty>>(
-        {{"quantile", CategoricalUncertainty::kQuantiles},
-         {"authors", CategoricalUncertainty::kAuthors},
-         {"total_variance", CategoricalUncertainty::kTotalVariance}});
+    std::to_array<Choice<CategoricalUncertainty>>({{"quantile", CategoricalUncertainty::kQuantiles},
+                                                   {"authors", CategoricalUncertainty::kAuthors},
+                                                   {"total_variance",
+                                                    CategoricalUncertainty::kTotalVariance}});
 
 template <>
 inline constexpr auto kChoices<EpsilonPlace> = std::to_array<Choice<EpsilonPlace>>(

@@ -62,8 +62,7 @@ RunConfig ResolveConfig(const ConfigInputs& inputs) {
   const EmbeddedFile& file = FindAgentFile(ProtocolOf(asked.environment.name), asked.agent.name);
 
   RunConfig config;
-  ApplyToml(config, file.text,
-            "configs/" + std::string(file.path));
+  ApplyToml(config, file.text, "configs/" + std::string(file.path));
   sources.ApplyTo(config);
   config.environment.name = asked.environment.name;
   config.agent.name = asked.agent.name;

@@ -30,26 +30,25 @@ Actors::Actors(const ActorsOptions& options, const EnvironmentMaker& make)
     actors_.push_back({.environment = make(index),
                        .exploration = RandomStream(options.seed, "exploration", index)});
   }
-  own_memory_.resize(size() * spec().observation_bytes());
-  memory_ = own_memory_;
-  q_.resize(actors_.size() * spec().actions);
-  greedy_.resize(actors_.size());
+  own_buffer_.resize(size() * spec().observation_bytes());
+  buffer_ = own_buffer_;
+  explores_.resize(actors_.size());
   saved_states_.resize(actors_.size());
 }
 
-void Actors::UseMemory(std::span<std::byte> observations) {
-  const std::size_t begun = Count(&Actors::HasBegun);
+void Actors::SetObservationBuffer(std::span<std::byte> observations) {
+  const std::size_t begun = Count(&Actors::IsStarted);
   UPER_CHECK((begun == 0 || begun == size()) && CountAhead() == 0, "a round has half begun");
-  UPER_CHECK(observations.size() == memory_.size(), "room for one observation an actor");
-  memory_ = observations;
+  UPER_CHECK(observations.size() == buffer_.size(), "room for one observation an actor");
+  buffer_ = observations;
 }
 
-void Actors::Begin(std::size_t i) {
+void Actors::Start(std::size_t i) {
   Prepare(i);
   queue_.Add(static_cast<int>(i));
 }
 
-void Actors::PlayNow(std::size_t i) {
+void Actors::PlayHere(std::size_t i) {
   Prepare(i);
   const ScopedFlushDenormals flush;
   Play(static_cast<int>(i));
@@ -61,9 +60,9 @@ void Actors::Prepare(std::size_t i) {
                  progress.played.load(std::memory_order_acquire) == progress.begun,
              "an actor plays one step at a time, and at most one round ahead");
   const std::size_t bytes = spec().observation_bytes();
-  Played& next = progress.last[progress.begun % 2];
-  next.observation = memory_.subspan(i * bytes, bytes);
-  UPER_CHECK(progress.begun == round_ || next.observation.data() != PlayedBy(i).observation.data(),
+  ActorStep& next = progress.last[progress.begun % 2];
+  next.observation = buffer_.subspan(i * bytes, bytes);
+  UPER_CHECK(progress.begun == round_ || next.observation.data() != StepOf(i).observation.data(),
              "who is ahead needs other memory");
   ++progress.begun;
 }
@@ -72,7 +71,7 @@ void Actors::Prepare(std::size_t i) {
 void Actors::Play(int i) {
   Actor& actor = actors_[i];
   Progress& progress = progress_[i];
-  Played& played = progress.last[(progress.begun - 1) % 2];
+  ActorStep& played = progress.last[(progress.begun - 1) % 2];
   try {
     played.was_reset = !actor.in_episode;
     if (played.was_reset) {
@@ -100,8 +99,8 @@ int Actors::UnderWay() const {
       [](const Progress& one) { return one.played.load(std::memory_order_acquire) != one.begun; }));
 }
 
-const Played& Actors::PlayedBy(std::size_t i) {
-  UPER_CHECK(HasPlayed(i), "an actor that has not played this round");
+const ActorStep& Actors::StepOf(std::size_t i) {
+  UPER_CHECK(IsDone(i), "an actor that has not played this round");
   Progress& progress = progress_[i];
   if (progress.played.load(std::memory_order_acquire) == progress.begun && progress.failure) {
     for (int looks = 0; UnderWay() > 0; ++looks) {
@@ -113,30 +112,26 @@ const Played& Actors::PlayedBy(std::size_t i) {
 }
 
 void Actors::NextRound() {
-  for (std::size_t i = 0; i < size(); ++i) UPER_CHECK(HasPlayed(i), "the round is not over");
+  for (std::size_t i = 0; i < size(); ++i) UPER_CHECK(IsDone(i), "the round is not over");
   ++round_;
 }
 
-void Actors::ChooseActions(std::span<const std::size_t> who,
-                           const std::function<double(std::size_t)>& epsilon,
-                           const std::function<void(std::span<float>)>& values) {
+bool Actors::DrawExploration(std::size_t i, double epsilon) {
+  Actor& actor = actors_[i];
+  const std::optional<int> random = RandomAction(spec().actions, epsilon, actor.exploration);
+  actor.action = random.value_or(0);
+  explores_[i] = random ? 1 : 0;
+  return random.has_value();
+}
+
+void Actors::SetGreedyActions(std::span<const ActorView> views, std::span<const float> values) {
   const std::size_t actions = spec().actions;
-  bool any_greedy = false;
-  for (const std::size_t i : who) {
-    Actor& actor = actors_[i];
-    greedy_[i] = 0;
-    if (!actor.in_episode) continue;
-    const std::optional<int> random = RandomAction(actions, epsilon(i), actor.exploration);
-    actor.action = random.value_or(0);
-    greedy_[i] = random ? 0 : 1;
-    any_greedy = any_greedy || !random;
-  }
-  if (!any_greedy) return;
-  values(q_);
-  for (const std::size_t i : who) {
-    if (greedy_[i] == 0) continue;
-    Actor& actor = actors_[i];
-    actor.action = GreedyAction(std::span(q_).subspan(i * actions, actions), actor.exploration);
+  for (const ActorView& view : views) {
+    if (explores_[view.actor] == 0) {
+      Actor& actor = actors_[view.actor];
+      actor.action = GreedyAction(values.first(actions), actor.exploration);
+    }
+    values = values.subspan(actions);
   }
 }
 

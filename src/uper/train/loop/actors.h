@@ -12,18 +12,19 @@
 #include "uper/base/threads/task_queue.h"
 #include "uper/checkpoint/checkpoint_content.h"
 #include "uper/checkpoint/checkpoint_reader.h"
+#include "uper/engine/engine.h"
 #include "uper/envs/environment.h"
 
 namespace uper {
 
 using EnvironmentMaker = std::function<std::unique_ptr<Environment>(std::uint64_t index)>;
 
-// What an environment did in a round.
-struct Played {
+// What an actor did in a round: a step, or a reset.
+struct ActorStep {
   bool was_reset = false;
-  int action = 0;                         // this and
-  TimeStep step = {};                     // this count unless it was reset
-  std::span<std::byte> observation = {};  // newest
+  int action = 0;                         // of the step
+  TimeStep step = {};                     // unless it was reset
+  std::span<std::byte> observation = {};  // the newest
 };
 
 // One environment of a run and how far it has come.
@@ -36,9 +37,9 @@ struct Actor {
   std::int64_t episode_frames = 0;
 };
 
-// How often threads look for the next round before they sleep (TaskQueueOptions): for some 200
-// microseconds, longer than choosing actions takes. Those that sleep are woken up late, one after
-// another. Where nothing else computes on their cores they look on for milliseconds.
+// How often a waiting thread looks for work before it sleeps (TaskQueueOptions): for about 200
+// microseconds, longer than choosing actions takes. Sleeping threads are woken late, and one after
+// another. If nothing else computes on their cores they look for milliseconds.
 inline constexpr int kSpinsBetweenRounds = 6'000;
 inline constexpr int kSpinsOnFreeCores = 12'000;
 
@@ -49,53 +50,53 @@ struct ActorsOptions {
   std::uint64_t seed = 1;
 };
 
-// The environments of a run, played in rounds: in each one every environment plays the action that
-// was chosen for it, or is reset if its episode has ended. One that has played may begin the next
-// round before the others have played this one. Environments share nothing and each has its own
-// streams, so results do not depend on who plays when. Not thread-safe.
+// The environments of a run, played in rounds: in each round every environment plays the action
+// that was chosen for it, or is reset if its episode has ended. An actor that is done may start the
+// next round before the others are done: it is ahead. Environments share nothing and each has its
+// own streams, so results do not depend on who plays when. Not thread-safe.
 class Actors {
  public:
   // Environment i is make(i).
   Actors(const ActorsOptions& options, const EnvironmentMaker& make);
 
   std::size_t size() const { return actors_.size(); }
-  // Its episode is left to the caller, and so is the rest while nothing of it is under way.
+  // The caller keeps the counts of the episode; it may change the rest while no step is under way.
   Actor& operator[](std::size_t i) { return actors_[i]; }
   const EnvironmentSpec& spec() const { return actors_[0].environment->spec(); }
   int workers() const { return queue_.workers(); }
 
-  // Where observations go from now on, [actor, observation]: memory of the caller's, which holds
-  // until the round after has ended. Needed for every round that actors begin while others play the
-  // one before. REQUIRES: nobody has begun this round, or all have and nobody is ahead.
-  void UseMemory(std::span<std::byte> observations);
+  // Sets the buffer that environments write to, [actor, observation]. The caller owns it and keeps
+  // it until the end of the next round. Every round that an actor starts ahead needs a buffer of
+  // its own. REQUIRES: no actor has started this round, or all have and nobody is ahead.
+  void SetObservationBuffer(std::span<std::byte> observations);
 
-  // Hands an actor's step of this round, or of the next if it has played this one, to the workers:
-  // then it is ahead.
-  void Begin(std::size_t i);
-  // The same, played by the caller at once: no worker need be woken up.
-  void PlayNow(std::size_t i);
-  bool HasBegun(std::size_t i) const { return progress_[i].begun > round_; }
-  bool HasPlayed(std::size_t i) const {
+  // Hands an actor's next step to the workers: of this round, or of the next one if it is done with
+  // this one.
+  void Start(std::size_t i);
+  // The same, played by the calling thread at once: no worker must be woken.
+  void PlayHere(std::size_t i);
+  bool IsStarted(std::size_t i) const { return progress_[i].begun > round_; }
+  bool IsDone(std::size_t i) const {
     return progress_[i].played.load(std::memory_order_acquire) > round_;
   }
   bool IsAhead(std::size_t i) const { return progress_[i].begun > round_ + 1; }
-  bool AnyHasBegun() const { return Count(&Actors::HasBegun) > 0; }
-  bool AnyHasPlayed() const { return Count(&Actors::HasPlayed) > 0; }
+  bool AnyIsStarted() const { return Count(&Actors::IsStarted) > 0; }
+  bool AnyIsDone() const { return Count(&Actors::IsDone) > 0; }
   std::size_t CountAhead() const { return Count(&Actors::IsAhead); }
-  // REQUIRES: HasPlayed(i). Throws what the environment threw, once nothing is under way.
-  const Played& PlayedBy(std::size_t i);
-  // The caller plays one that no worker has taken. Returns whether it did.
-  bool Help() { return queue_.RunOne(); }
-  // Have more begun than workers can play?
-  bool NeedsHelp() const { return UnderWay() > workers(); }
-  // REQUIRES: all have played this one.
+  // REQUIRES: IsDone(i). Throws what the environment threw, once nothing is under way.
+  const ActorStep& StepOf(std::size_t i);
+  // Plays a step that no worker has taken. Returns whether there was one.
+  bool PlayOneHere() { return queue_.RunOne(); }
+  // Whether more steps are under way than there are workers.
+  bool HasBacklog() const { return UnderWay() > workers(); }
+  // REQUIRES: all are done with this one.
   void NextRound();
 
-  // Epsilon-greedy actions for those of `who` that are in an episode; epsilon(i). values(q [actor,
-  // action]) is asked for their rows, only if an action is not random.
-  void ChooseActions(std::span<const std::size_t> who,
-                     const std::function<double(std::size_t)>& epsilon,
-                     const std::function<void(std::span<float>)>& values);
+  // The next action of an actor, epsilon-greedy, in two parts. First whether it explores, and then
+  // which action it plays; returns whether it does. REQUIRES: it is in an episode.
+  bool DrawExploration(std::size_t i, double epsilon);
+  // Then the best action of each view's actor that does not explore; values [view, action].
+  void SetGreedyActions(std::span<const ActorView> views, std::span<const float> values);
 
   // Into the part "environment" (tensors) and "actors" of the document. REQUIRES: nothing is under
   // way.
@@ -103,12 +104,12 @@ class Actors {
   void Restore(const LoadedCheckpoint& checkpoint);
 
  private:
-  // In rounds; written by the caller but for `played` and `failure`.
+  // Counted in rounds. Workers write `played`, `failure` and the step; the caller the rest.
   struct alignas(64) Progress {
     std::atomic<std::int64_t> played{0};
     std::int64_t begun = 0;
     std::exception_ptr failure;
-    Played last[2];  // [round % 2]
+    ActorStep last[2];  // [round % 2]
   };
 
   std::size_t Count(bool (Actors::*is)(std::size_t) const) const;
@@ -119,10 +120,9 @@ class Actors {
   std::vector<Actor> actors_;
   std::vector<Progress> progress_;
   std::int64_t round_ = 0;
-  std::vector<std::byte> own_memory_;                 // [actor, observation]
-  std::span<std::byte> memory_;                       // that, or the caller's
-  std::vector<float> q_;                              // [actor, action]
-  std::vector<std::uint8_t> greedy_;                  // [actor]
+  std::vector<std::byte> own_buffer_;                 // [actor, observation]
+  std::span<std::byte> buffer_;                       // that, or the caller's
+  std::vector<std::uint8_t> explores_;                // [actor]
   std::vector<std::vector<std::byte>> saved_states_;  // kept for Save: tensors are views
   TaskQueue queue_;                                   // last: it ends before what it works on
 };

@@ -18,13 +18,13 @@ EnvironmentMaker Games() {
 }
 
 void AwaitPlayed(Actors& actors, std::size_t i) {
-  for (int looks = 0; !actors.HasPlayed(i); ++looks) {
-    if (!actors.Help()) SpinOrYield(looks);
+  for (int looks = 0; !actors.IsDone(i); ++looks) {
+    if (!actors.PlayOneHere()) SpinOrYield(looks);
   }
 }
 
 // What was played, in words.
-std::string Words(const Played& played) {
+std::string Words(const ActorStep& played) {
   std::string words = played.was_reset ? "reset" : std::to_string(played.action);
   if (!played.was_reset) {
     words += " " + std::to_string(played.step.reward) + (played.step.last() ? " last" : "");
@@ -34,8 +34,7 @@ std::string Words(const Played& played) {
 }
 
 void Choose(Actors& actors, std::size_t i) {
-  actors.ChooseActions(
-      {&i, 1}, [](std::size_t) { return 1.0; }, [](std::span<float>) {});
+  if (actors[i].in_episode) actors.DrawExploration(i, 1);
 }
 
 // [actor][round]; `ahead`: whoever has played begins the next round when that lets it, and rounds
@@ -47,10 +46,10 @@ std::vector<std::vector<std::string>> Play(int workers, bool ahead) {
   std::vector<std::vector<std::string>> played(kGames);
   RandomStream who(5, "who is ahead");
   for (int round = 0; round < kRounds; ++round) {
-    if (ahead && !actors.AnyHasBegun()) actors.UseMemory(memory[round % 2]);
+    if (ahead && !actors.AnyIsStarted()) actors.SetObservationBuffer(memory[round % 2]);
     for (std::size_t i = 0; i < actors.size(); ++i) {
-      if (actors.HasBegun(i)) continue;
-      (round + i) % 3 == 0 ? actors.PlayNow(i) : actors.Begin(i);
+      if (actors.IsStarted(i)) continue;
+      (round + i) % 3 == 0 ? actors.PlayHere(i) : actors.Start(i);
     }
     if (ahead) {
       bool first = true;
@@ -58,15 +57,15 @@ std::vector<std::vector<std::string>> Play(int workers, bool ahead) {
         if (who.Uniform() < 0.5 || round + 1 == kRounds) continue;
         AwaitPlayed(actors, i);
         Choose(actors, i);
-        if (first) actors.UseMemory(memory[(round + 1) % 2]);
+        if (first) actors.SetObservationBuffer(memory[(round + 1) % 2]);
         first = false;
-        actors.Begin(i);
+        actors.Start(i);
         EXPECT_TRUE(actors.IsAhead(i) && actors.CountAhead() > 0);
       }
     }
     for (std::size_t i = 0; i < actors.size(); ++i) {
       AwaitPlayed(actors, i);
-      played[i].push_back(Words(actors.PlayedBy(i)));
+      played[i].push_back(Words(actors.StepOf(i)));
       if (!actors.IsAhead(i)) Choose(actors, i);
     }
     actors.NextRound();
@@ -82,22 +81,22 @@ TEST(ActorsTest, TheSameIsPlayedInStepAndAhead) {
 
 TEST(ActorsTest, NobodyIsTwoRoundsAhead) {
   Actors actors({.environments = 2}, Games());
-  actors.Begin(0);
-  EXPECT_THROW(actors.Begin(0), Error) << "it has not played";
-  while (actors.Help()) {
+  actors.Start(0);
+  EXPECT_THROW(actors.Start(0), Error) << "it has not played";
+  while (actors.PlayOneHere()) {
   }
   EXPECT_THROW(actors.NextRound(), Error) << "the other has not played";
-  EXPECT_THROW(actors.Begin(0), Error) << "its observation would be lost";
-  actors.Begin(1);
+  EXPECT_THROW(actors.Start(0), Error) << "its observation would be lost";
+  actors.Start(1);
   std::vector<std::byte> memory(2 * actors.spec().observation_bytes());
-  actors.UseMemory(memory);
-  while (actors.Help()) {
+  actors.SetObservationBuffer(memory);
+  while (actors.PlayOneHere()) {
   }
-  actors.Begin(0);
-  while (actors.Help()) {
+  actors.Start(0);
+  while (actors.PlayOneHere()) {
   }
-  EXPECT_THROW(actors.Begin(0), Error);
-  EXPECT_THROW(actors.UseMemory(memory), Error) << "one is ahead";
+  EXPECT_THROW(actors.Start(0), Error);
+  EXPECT_THROW(actors.SetObservationBuffer(memory), Error) << "one is ahead";
 }
 
 class Failing final : public Environment {
@@ -120,12 +119,12 @@ TEST(ActorsTest, WhatAnEnvironmentThrowsReachesTheCaller) {
                     if (index == 1) return std::make_unique<Failing>();
                     return std::make_unique<StaticEnvironment>(index, 2, 3, 1);
                   });
-    for (std::size_t i = 0; i < 3; ++i) actors.Begin(i);
+    for (std::size_t i = 0; i < 3; ++i) actors.Start(i);
     AwaitPlayed(actors, 0);
-    EXPECT_TRUE(actors.PlayedBy(0).was_reset);
+    EXPECT_TRUE(actors.StepOf(0).was_reset);
     AwaitPlayed(actors, 1);
-    EXPECT_THROW(actors.PlayedBy(1), std::runtime_error);
-    EXPECT_TRUE(actors.HasPlayed(2)) << "nothing is under way";
+    EXPECT_THROW(actors.StepOf(1), std::runtime_error);
+    EXPECT_TRUE(actors.IsDone(2)) << "nothing is under way";
   }
 }
 

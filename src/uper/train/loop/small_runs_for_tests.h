@@ -16,9 +16,9 @@
 #include "uper/nn/cpu/cpu_learner.h"
 #include "uper/train/loop/stacked_game_for_tests.h"
 #include "uper/train/loop/trainer.h"
-#include "uper/train/run/gpu_memory.h"
-#include "uper/train/run/make_experience.h"
+#include "uper/train/run/make_engine.h"
 #include "uper/train/run/make_learner.h"
+#include "uper/train/run/make_store.h"
 
 namespace uper {
 
@@ -82,19 +82,18 @@ class SmallRunTest : public FolderTest {
     const EnvironmentSpec spec = parts.make_environment(0)->spec();
     parts.learner = std::make_unique<CpuLearner>(LearnerSpecFrom(config, spec), pool);
     InitializeLearner(config, *parts.learner);
-    const auto memory = GpuReplaySpecFrom(config, spec);
     if (ways.gpu) {
-      auto gpu_memory = std::make_unique<LateDeviceReplay>(*memory, *parts.learner);
-      gpu_memory->on_acting = ways.on_acting;
-      gpu_memory->on_preparing = ways.on_preparing;
-      parts.gpu_memory = std::move(gpu_memory);
+      auto replay =
+          std::make_unique<LateDeviceReplay>(*DeviceReplaySpecFrom(config, spec), *parts.learner);
+      replay->on_acting = ways.on_acting;
+      replay->on_preparing = ways.on_preparing;
+      parts.device_replay = std::move(replay);
       if (ways.record) {
-        parts.gpu_memory =
-            std::make_unique<RecordingDeviceReplay>(std::move(parts.gpu_memory), ways.record);
+        parts.device_replay =
+            std::make_unique<RecordingDeviceReplay>(std::move(parts.device_replay), ways.record);
       }
     }
-    parts.experience = MakeExperience(config, spec, ways.gpu && memory->samples_on_device);
-    parts.environment_threads = ways.threads;
+    AddEngine(config, spec, ways.threads, parts);
     Trainer trainer(
         config, folder, std::move(parts),
         {.progress = {}, .warn = [](const std::string& message) { ADD_FAILURE() << message; }});

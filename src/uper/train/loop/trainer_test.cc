@@ -7,9 +7,9 @@
 
 #include "uper/base/files/byte_stream.h"
 #include "uper/checkpoint/checkpoint_verify.h"
-#include "uper/engine/record_experience.h"
 #include "uper/train/loop/evaluator.h"
 #include "uper/train/loop/policy.h"
+#include "uper/train/run/make_engine.h"
 
 namespace uper {
 namespace {
@@ -91,6 +91,7 @@ RunConfig SmallConfig() {
   config.agent.priority = PriorityRule::kTd;
   config.replay.minimum_transitions = 10;
   config.replay.batch_size = 4;
+  config.replay.capacity_transitions = 50;
   config.exploration = {.epsilon_from = 0, .epsilon_to = 0, .start_frames = 0, .end_frames = 1};
   return config;
 }
@@ -107,9 +108,8 @@ class TrainerTest : public testing::Test {
     auto learner = std::make_unique<FakeLearner>(fails_at);
     learner_ = learner.get();
     parts.learner = std::move(learner);
-    parts.experience = std::make_unique<RecordExperience>(
-        RecordExperienceOptions{.replay = {.buffer = {.capacity = 50}}}, 1);
-    experience_ = parts.experience.get();
+    AddEngine(config, parts.make_environment(0)->spec(), /*threads=*/1, parts);
+    store_ = parts.store.get();
     return Trainer(config, folder_, std::move(parts),
                    {.progress =
                         [this](const TrainingProgress& progress) {
@@ -121,7 +121,7 @@ class TrainerTest : public testing::Test {
   RunFolder folder_{std::filesystem::path(testing::TempDir()) /
                     testing::UnitTest::GetInstance()->current_test_info()->name()};
   FakeLearner* learner_ = nullptr;
-  Experience* experience_ = nullptr;
+  TransitionStore* store_ = nullptr;
   std::vector<MetricsRow> rows_;
   std::vector<std::string> warnings_;
   StopFlag stop_ = false;
@@ -152,7 +152,7 @@ TEST_F(TrainerTest, ReportsReturnsAndStoresPriorities) {
   EXPECT_EQ(rows_[1].loss, 1);
   EXPECT_EQ(rows_[1].priority_mean, 0.5);
   EXPECT_EQ(rows_[1].effective_sample_size.has_value(), true);
-  EXPECT_GT(experience_->buffer().counters().updated, 0);
+  EXPECT_GT(store_->buffer().counters().updated, 0);
 }
 
 TEST_F(TrainerTest, StopsBeforeAnythingIsPoisoned) {

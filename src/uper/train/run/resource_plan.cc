@@ -5,8 +5,7 @@
 
 #include "uper/base/error.h"
 #include "uper/checkpoint/checkpoint_store.h"
-#include "uper/train/run/gpu_memory.h"
-#include "uper/train/run/make_experience.h"
+#include "uper/train/run/make_store.h"
 
 namespace uper {
 namespace {
@@ -84,15 +83,12 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
   const std::uint64_t on_disk = TransitionsOnDisk(filled, frames_per_step);
   const auto transitions = static_cast<std::uint64_t>(filled.replay.capacity_transitions);
   ResourcePlan plan;
-  if (environment.frame_stack > 1) {
-    const FrameExperienceOptions options = FrameExperienceFrom(filled, environment);
-    plan.replay = FrameExperience::MemoryBytes(options);
-    const std::uint64_t frames = on_disk * options.FrameStore().ActualFrameCapacity() / transitions;
-    plan.records = on_disk * FrameExperience::RecordBytes(options) + frames * options.frame_bytes;
-  } else {
-    const RecordExperienceOptions options = RecordExperienceFrom(filled, environment);
-    plan.replay = RecordExperience::MemoryBytes(options);
-    plan.records = on_disk * RecordExperience::RecordBytes(options);
+  const TransitionStoreOptions store = StoreOptionsFrom(filled, environment);
+  plan.replay = store.MemoryBytes();
+  plan.records = on_disk * store.RecordBytes();
+  if (store.stacks_frames()) {
+    const std::uint64_t frames = on_disk * store.FrameStore().ActualFrameCapacity() / transitions;
+    plan.records += frames * store.observation_bytes;
   }
   // Parameters and target, two moments; a priority a transition.
   plan.checkpoint = 4 * sizeof(float) * ParametersOf(learner) + transitions * sizeof(float);
@@ -108,7 +104,7 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
 
 void PlanGpu(const RunConfig& config, const EnvironmentSpec& environment,
              const LearnerSpec& learner, ResourcePlan& plan) {
-  const std::optional<DeviceReplaySpec> memory = GpuReplaySpecFrom(config, environment);
+  const std::optional<DeviceReplaySpec> memory = DeviceReplaySpecFrom(config, environment);
   plan.gpu_replay = memory ? memory->GpuBytes() : 0;
   plan.gpu_learner = kGpuProgramBytes + 2 * LearnerBytes(learner);  // parameters exist twice
 }

@@ -7,7 +7,7 @@
 #include "uper/nn/cpu/cpu_learner.h"
 #include "uper/train/loop/stacked_game_for_tests.h"
 #include "uper/train/loop/trainer.h"
-#include "uper/train/run/make_experience.h"
+#include "uper/train/run/make_engine.h"
 #include "uper/train/run/make_learner.h"
 
 namespace uper {
@@ -138,7 +138,7 @@ TEST_F(PlanAgainstARunTest, MemoryAndDiskAreAsPlanned) {
   const ResourcePlan plan = PlanResources(config, spec, learner, 4);
   parts.learner = std::make_unique<CpuLearner>(learner, pool);
   InitializeLearner(config, *parts.learner);
-  parts.experience = MakeExperience(config, spec);
+  AddEngine(config, spec, /*threads=*/1, parts);
   const RunFolder folder(folder_);
   Trainer trainer(config, folder, std::move(parts), {.progress = {}, .warn = [](const auto&) {}});
   StopFlag stop = false;

@@ -12,9 +12,9 @@
 #include "uper/nn/gpu.h"
 #include "uper/train/config/config_choices.h"
 #include "uper/train/config/resolve_config.h"
-#include "uper/train/run/gpu_memory.h"
-#include "uper/train/run/make_experience.h"
+#include "uper/train/run/make_engine.h"
 #include "uper/train/run/make_learner.h"
+#include "uper/train/run/make_store.h"
 #include "uper/train/run/memory_info.h"
 
 namespace uper {
@@ -73,17 +73,15 @@ TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool) try {
   };
   const EnvironmentSpec environment = MakeEnvironmentFor(config, 0)->spec();
   const LearnerSpec learner = LearnerSpecFrom(config, environment);
-  const auto memory = GpuReplaySpecFrom(config, environment);
+  const auto memory = DeviceReplaySpecFrom(config, environment);
   if (ResolveDevice(config) == DeviceChoice::kCuda && memory) {
     parts.learner = MakeGpuLearner(learner);
-    parts.gpu_memory = MakeGpuReplay(*memory, *parts.learner);
+    parts.device_replay = MakeGpuReplay(*memory, *parts.learner);
   } else {
     parts.learner = LearnerOn(ResolveDevice(config), learner, pool);
   }
   InitializeLearner(config, *parts.learner);
-  parts.experience =
-      MakeExperience(config, environment, parts.gpu_memory && memory->samples_on_device);
-  parts.environment_threads = ThreadsOf(config);
+  AddEngine(config, environment, ThreadsOf(config), parts);
   return parts;
 } catch (const std::bad_alloc&) {
   throw Error(ErrorKind::kResources,

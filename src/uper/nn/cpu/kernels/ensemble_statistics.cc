@@ -150,8 +150,8 @@ Uncertainty DecomposeEnsemble(std::span<const float> theta, EnsembleShape shape,
 void QuantileMeans(std::span<const float> values, EnsembleShape shape, std::span<double> means) {
   UPER_CHECK(values.size() == shape.members * shape.quantiles && means.size() == shape.members,
              "values must be [members, quantiles], means [members]");
-  HWY_DYNAMIC_DISPATCH(QuantileMeansImpl)(values.data(), static_cast<int>(shape.members),
-                                          static_cast<int>(shape.quantiles), means.data());
+  HWY_DYNAMIC_DISPATCH(QuantileMeansImpl)
+  (values.data(), static_cast<int>(shape.members), static_cast<int>(shape.quantiles), means.data());
 }
 
 Uncertainty DecomposeTargetQuantilesSimd(std::span<const float> theta,

@@ -1,4 +1,4 @@
-#include "uper/engine/replay_records.h"
+#include "uper/engine/replay_document.h"
 
 #include <utility>
 

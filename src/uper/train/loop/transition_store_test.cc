@@ -1,4 +1,4 @@
-#include "uper/engine/frame_experience.h"
+#include "uper/engine/transition_store.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "uper/checkpoint/fault_file_system_for_tests.h"
 #include "uper/envs/observation_stack.h"
 #include "uper/train/loop/stacked_game_for_tests.h"
-#include "uper/train/run/make_experience.h"
+#include "uper/train/run/make_store.h"
 
 namespace uper {
 namespace {
@@ -34,12 +34,12 @@ struct WholeTransition {
 };
 
 // The naive model: keeps every transition whole, and folds n steps by their definition.
-class NaiveExperience {
+class NaiveStore {
  public:
-  explicit NaiveExperience(std::size_t n) : n_(n), players_(kEnvironments) {}
+  explicit NaiveStore(std::size_t n) : n_(n), players_(kEnvironments) {}
 
   void Start(std::size_t environment, const Bytes& seen) { players_[environment] = {{seen}, {}}; }
-  void Step(std::size_t environment, const ExperienceStep& step, const Bytes& seen) {
+  void Step(std::size_t environment, const StoredStep& step, const Bytes& seen) {
     Player& player = players_[environment];
     player.seen.push_back(seen);
     player.steps.push_back(step);
@@ -58,7 +58,7 @@ class NaiveExperience {
  private:
   struct Player {
     std::vector<Bytes> seen;
-    std::vector<ExperienceStep> steps;
+    std::vector<StoredStep> steps;
   };
 
   // From step `from` to the newest.
@@ -70,7 +70,7 @@ class NaiveExperience {
       const StepOutcome& outcome = player.steps[i].outcome;
       reward += discount * outcome.reward;
       discount *= outcome.terminated ? 0 : outcome.discount;
-      noisy = noisy || player.steps[i].noisy;
+      noisy = noisy || outcome.noisy;
     }
     transitions.push_back({player.seen[from], player.steps[from].action, reward, discount,
                            player.seen.back(), noisy});
@@ -80,10 +80,10 @@ class NaiveExperience {
   std::vector<Player> players_;
 };
 
-FrameExperienceOptions Options(std::size_t n_steps, std::size_t frame_capacity) {
+TransitionStoreOptions Options(std::size_t n_steps, std::size_t frame_capacity) {
   return {.replay = {.buffer = {.capacity = 40}, .masks = {.members = 10, .probability = 0.5}},
-          .frame_bytes = kFrameBytes,
-          .stack_depth = kStack,
+          .observation_bytes = kFrameBytes,
+          .frame_stack = kStack,
           .frame_capacity = frame_capacity,
           .n_steps = n_steps,
           .environments = kEnvironments};
@@ -100,13 +100,13 @@ class Game {
     }
   }
 
-  void Play(FrameExperience& experience) {
+  void Play(TransitionStore& store) {
     for (std::size_t i = 0; i < kEnvironments; ++i) {
       AgentView& seen = seen_[i];
       if (in_episode_[i] == 0) {
         environments_[i]->Reset(seen.next());
         seen.Start();
-        experience.Start(i, seen.next());
+        store.Start(i, seen.next());
         model.Start(i, Seen(i));
         in_episode_[i] = 1;
         continue;
@@ -114,13 +114,13 @@ class Game {
       const int action = static_cast<int>(policy_.UniformInt(3));
       const TimeStep step = environments_[i]->Step(action, seen.next());
       seen.Push();
-      const ExperienceStep stored{.action = action,
-                                  .outcome = {.reward = step.reward,
-                                              .discount = step.discount * kGamma,
-                                              .terminated = step.terminated,
-                                              .truncated = step.truncated},
-                                  .noisy = step.noisy};
-      experience.Step(i, stored, seen.next());
+      const StoredStep stored{.action = action,
+                              .outcome = {.reward = step.reward,
+                                          .discount = step.discount * kGamma,
+                                          .terminated = step.terminated,
+                                          .truncated = step.truncated,
+                                          .noisy = step.noisy}};
+      store.Add(i, stored, seen.next());
       model.Step(i, stored, Seen(i));
       in_episode_[i] = step.last() ? 0 : 1;
     }
@@ -136,7 +136,7 @@ class Game {
     return all;
   }
 
-  NaiveExperience model;
+  NaiveStore model;
 
  private:
   Bytes Seen(std::size_t i) const { return {seen_[i].bytes().begin(), seen_[i].bytes().end()}; }
@@ -152,9 +152,9 @@ Bytes Row(const std::vector<std::byte>& rows, std::size_t row) {
   return {rows.begin() + row * size, rows.begin() + (row + 1) * size};
 }
 
-void ExpectDrawsMatch(FrameExperience& experience, const NaiveExperience& model) {
+void ExpectDrawsMatch(TransitionStore& store, const NaiveStore& model) {
   ReplayBatch batch(8, kFrameBytes * kStack);
-  experience.Sample({}, batch.view());
+  store.Sample({}, batch.view());
   for (std::size_t i = 0; i < batch.ids.size(); ++i) {
     const WholeTransition& expected = model.transitions.at(batch.ids[i]);
     ASSERT_EQ(Row(batch.s_tm1, i), expected.s_tm1) << "transition " << batch.ids[i];
@@ -162,60 +162,64 @@ void ExpectDrawsMatch(FrameExperience& experience, const NaiveExperience& model)
     ASSERT_EQ(batch.a_tm1[i], expected.a_tm1);
     ASSERT_EQ(batch.r_t[i], static_cast<float>(expected.r_t));
     ASSERT_EQ(batch.discount_t[i], static_cast<float>(expected.discount_t));
-    ASSERT_EQ(experience.IsNoisy(batch.ids[i]), expected.noisy);
+    ASSERT_EQ(store.IsNoisy(batch.ids[i]), expected.noisy);
   }
 }
 
-class FrameExperienceModelTest : public testing::TestWithParam<std::pair<int, int>> {};
+class TransitionStoreModelTest : public testing::TestWithParam<std::pair<int, int>> {};
 
-TEST_P(FrameExperienceModelTest, EqualsAMemoryOfWholeStacks) {
+TEST_P(TransitionStoreModelTest, EqualsAMemoryOfWholeStacks) {
   const auto [n_steps, frame_capacity] = GetParam();
-  FrameExperience experience(Options(n_steps, frame_capacity), 1);
+  const auto store_owner = MakeTransitionStore(Options(n_steps, frame_capacity), 1);
+  TransitionStore& store = *store_owner;
   Game game(n_steps);
   for (int round = 0; round < 600; ++round) {
-    game.Play(experience);
-    const auto current = experience.current();
+    game.Play(store);
+    const auto current = store.current();
     ASSERT_EQ(Bytes(current.begin(), current.end()), game.AllSeen()) << "round " << round;
-    ASSERT_EQ(experience.buffer().next_id(), game.model.transitions.size());
-    experience.CheckValid();
-    if (experience.buffer().size() > 0) ExpectDrawsMatch(experience, game.model);
+    ASSERT_EQ(store.buffer().next_id(), game.model.transitions.size());
+    store.CheckValid();
+    if (store.buffer().size() > 0) ExpectDrawsMatch(store, game.model);
   }
-  EXPECT_GT(experience.buffer().counters().evicted, 500);
-  EXPECT_EQ(experience.buffer().size() == 40, frame_capacity == 0);
+  EXPECT_GT(store.buffer().counters().evicted, 500);
+  EXPECT_EQ(store.buffer().size() == 40, frame_capacity == 0);
 }
 
 // With 30 frames for 40 transitions the oldest leave because their frames do.
-INSTANTIATE_TEST_SUITE_P(Sizes, FrameExperienceModelTest,
+INSTANTIATE_TEST_SUITE_P(Sizes, TransitionStoreModelTest,
                          testing::Values(std::pair(1, 0), std::pair(3, 0), std::pair(1, 30),
                                          std::pair(5, 30)));
 
-TEST(FrameExperienceTest, ContinuesFromACheckpointBitForBit) {
+TEST(TransitionStoreTest, ContinuesFromACheckpointBitForBit) {
   constexpr std::size_t kSteps = 3;
   for (const int saved_at : {1, 2, 5, 17, 120, 333}) {
     FaultFileSystem files;
-    CheckpointStore store("checkpoints", {.segment_records = 16}, files);
-    store.Load();
-    FrameExperience experience(Options(kSteps, 0), 1);
+    CheckpointStore checkpoints("checkpoints", {.segment_records = 16}, files);
+    checkpoints.Load();
+    const auto store_owner = MakeTransitionStore(Options(kSteps, 0), 1);
+    TransitionStore& store = *store_owner;
     Game game(kSteps);
-    for (int round = 0; round < saved_at; ++round) game.Play(experience);
+    for (int round = 0; round < saved_at; ++round) game.Play(store);
     CheckpointContent content;
-    experience.Save(content);
-    ASSERT_TRUE(store.Save(content).saved);
+    store.Save(content);
+    ASSERT_TRUE(checkpoints.Save(content).saved);
 
-    FrameExperience resumed(Options(kSteps, 0), 1);
+    const auto resumed_owner = MakeTransitionStore(Options(kSteps, 0), 1);
+    TransitionStore& resumed = *resumed_owner;
     resumed.Restore(*CheckpointStore("checkpoints", {}, files).Load().checkpoint);
-    EXPECT_TRUE(std::ranges::equal(resumed.current(), experience.current()));
+    EXPECT_TRUE(std::ranges::equal(resumed.current(), store.current()));
     // Both see the same further game: one after the other, from copies of its beginning.
     Game other(kSteps);
-    FrameExperience ignored(Options(kSteps, 0), 1);
+    const auto ignored_owner = MakeTransitionStore(Options(kSteps, 0), 1);
+    TransitionStore& ignored = *ignored_owner;
     for (int round = 0; round < saved_at; ++round) other.Play(ignored);
     ReplayBatch a(4, kFrameBytes * kStack);
     ReplayBatch b(4, kFrameBytes * kStack);
     for (int round = 0; round < 60; ++round) {
-      game.Play(experience);
+      game.Play(store);
       other.Play(resumed);
-      if (experience.buffer().size() == 0) continue;
-      experience.Sample({.importance_exponent = 0.5}, a.view());
+      if (store.buffer().size() == 0) continue;
+      store.Sample({.importance_exponent = 0.5}, a.view());
       resumed.Sample({.importance_exponent = 0.5}, b.view());
       ASSERT_EQ(a.ids, b.ids);
       ASSERT_EQ(a.s_tm1, b.s_tm1);
@@ -224,38 +228,39 @@ TEST(FrameExperienceTest, ContinuesFromACheckpointBitForBit) {
       ASSERT_EQ(a.weights, b.weights);
       ASSERT_EQ(a.masks, b.masks);
       const std::vector<double> priorities = {1.0, 0.5, 2.0, 0.25 * round};
-      experience.SetPriorities(a.ids, priorities);
-      resumed.SetPriorities(b.ids, priorities);
+      store.mutable_buffer().SetPriorities(a.ids, priorities);
+      resumed.mutable_buffer().SetPriorities(b.ids, priorities);
     }
   }
 }
 
-TEST(FrameExperienceTest, RefusesAnotherRunsRecords) {
+TEST(TransitionStoreTest, RefusesAnotherRunsRecords) {
   FaultFileSystem files;
-  CheckpointStore store("checkpoints", {}, files);
-  store.Load();
-  FrameExperience experience(Options(1, 0), 1);
+  CheckpointStore checkpoints("checkpoints", {}, files);
+  checkpoints.Load();
+  const auto store_owner = MakeTransitionStore(Options(1, 0), 1);
+  TransitionStore& store = *store_owner;
   Game game(1);
-  for (int round = 0; round < 50; ++round) game.Play(experience);
+  for (int round = 0; round < 50; ++round) game.Play(store);
   CheckpointContent content;
-  experience.Save(content);
-  ASSERT_TRUE(store.Save(content).saved);
+  store.Save(content);
+  ASSERT_TRUE(checkpoints.Save(content).saved);
   const LoadResult loaded = CheckpointStore("checkpoints", {}, files).Load();
-  FrameExperienceOptions deeper = Options(1, 0);
-  deeper.stack_depth = 4;
-  EXPECT_EQ(Catch([&] { FrameExperience(deeper, 1).Restore(*loaded.checkpoint); }).kind,
+  TransitionStoreOptions deeper = Options(1, 0);
+  deeper.frame_stack = 4;
+  EXPECT_EQ(Catch([&] { MakeTransitionStore(deeper, 1)->Restore(*loaded.checkpoint); }).kind,
             ErrorKind::kCorrupt);
-  FrameExperienceOptions smaller = Options(1, 0);
-  smaller.frame_bytes = kFrameBytes - 1;
-  EXPECT_EQ(Catch([&] { FrameExperience(smaller, 1).Restore(*loaded.checkpoint); }).kind,
+  TransitionStoreOptions smaller = Options(1, 0);
+  smaller.observation_bytes = kFrameBytes - 1;
+  EXPECT_EQ(Catch([&] { MakeTransitionStore(smaller, 1)->Restore(*loaded.checkpoint); }).kind,
             ErrorKind::kCorrupt);
 }
 
-TEST(FrameExperienceTest, AMillionAtariTransitionsTakeAtMost7300Megabytes) {
+TEST(TransitionStoreTest, AMillionAtariTransitionsTakeAtMost7300Megabytes) {
   RunConfig config;
   const EnvironmentSpec atari{.actions = 18, .height = 84, .width = 84, .frame_stack = 4};
   EXPECT_EQ(config.replay.capacity_transitions, 1'000'000);
-  EXPECT_LE(FrameExperience::MemoryBytes(FrameExperienceFrom(config, atari)), 7'300'000'000);
+  EXPECT_LE(StoreOptionsFrom(config, atari).MemoryBytes(), 7'300'000'000);
 }
 
 }  // namespace
