@@ -8,7 +8,7 @@
 
 #include "uper/base/error.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 using nlohmann::json;
@@ -116,4 +116,4 @@ template std::uint64_t JsonMember(const json&, const char*, const std::string&);
 template std::int64_t JsonMember(const json&, const char*, const std::string&);
 template json JsonMember(const json&, const char*, const std::string&);
 
-}  // namespace uper
+}  // namespace uper::checkpoint

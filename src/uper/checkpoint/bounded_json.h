@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace uper {
+namespace uper::checkpoint {
 
 // Bounds on a JSON text from outside, so that reading it takes bounded memory.
 struct JsonLimits {
@@ -27,4 +27,4 @@ nlohmann::json ReadJsonFile(const std::filesystem::path& path, const JsonLimits&
 template <typename T>
 T JsonMember(const nlohmann::json& object, const char* key, const std::string& what);
 
-}  // namespace uper
+}  // namespace uper::checkpoint

@@ -11,7 +11,7 @@
 
 #include "uper/checkpoint/safetensors.h"
 
-namespace uper {
+namespace uper::checkpoint {
 
 // What a checkpoint consists of. The store knows nothing of agents: it keeps numbers, a document
 // and streams of records, and gives the same back.
@@ -41,4 +41,4 @@ struct CheckpointContent {
   std::function<std::string()> sync_outside;
 };
 
-}  // namespace uper
+}  // namespace uper::checkpoint

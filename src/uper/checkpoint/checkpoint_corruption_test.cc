@@ -13,7 +13,7 @@
 #include "uper/checkpoint/checkpoint_verify.h"
 #include "uper/checkpoint/fault_file_system_for_tests.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 class CheckpointCorruptionTest : public testing::Test {
@@ -180,4 +180,4 @@ TEST_F(CheckpointCorruptionTest, TheNextSaveReplacesTheDamagedOne) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::checkpoint

@@ -11,7 +11,7 @@
 #include "uper/checkpoint/checkpoint_verify.h"
 #include "uper/checkpoint/fault_file_system_for_tests.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 constexpr CrashKind kCrashes[] = {CrashKind::kProcess,          CrashKind::kTornWrite,
@@ -282,4 +282,4 @@ TEST(CheckpointCrashTest, FailingReadsNeverLookLikeANewRun) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::checkpoint

@@ -10,7 +10,7 @@
 
 #include "uper/checkpoint/checkpoint_store.h"
 
-namespace uper {
+namespace uper::checkpoint {
 
 inline constexpr const char* kExampleFolder = "checkpoints";
 // Small enough that every kind of segment occurs.
@@ -100,4 +100,4 @@ inline void SaveExamples(FileSystem& files, int steps) {
   }
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

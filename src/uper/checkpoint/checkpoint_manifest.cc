@@ -7,7 +7,7 @@
 #include "uper/checkpoint/bounded_json.h"
 #include "uper/checkpoint/checksum.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 using nlohmann::json;
@@ -215,4 +215,4 @@ bool IsPartName(const std::string& name) {
                      [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

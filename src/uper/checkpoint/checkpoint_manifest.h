@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace uper {
+namespace uper::checkpoint {
 
 // A file of a checkpoint.
 struct ManifestFile {
@@ -72,4 +72,4 @@ bool IsManifestName(const std::string& name);
 // Of tensor files and streams: 1 to 40 of a-z and _.
 bool IsPartName(const std::string& name);
 
-}  // namespace uper
+}  // namespace uper::checkpoint

@@ -9,7 +9,7 @@
 #include "uper/checkpoint/checksum.h"
 #include "uper/checkpoint/segment_codec.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
@@ -195,4 +195,4 @@ LoadResult LoadNewestCheckpoint(const fs::path& folder, FileSystem& files) {
   return result;
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

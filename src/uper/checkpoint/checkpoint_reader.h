@@ -12,7 +12,7 @@
 #include "uper/checkpoint/checkpoint_manifest.h"
 #include "uper/checkpoint/file_system.h"
 
-namespace uper {
+namespace uper::checkpoint {
 
 // A tensor file in memory and the views into it. Movable, not copyable.
 struct LoadedTensors {
@@ -78,4 +78,4 @@ inline constexpr const char* kMarkerText = "uper checkpoints, format 1\n";
 LoadResult LoadNewestCheckpoint(const std::filesystem::path& folder,
                                 FileSystem& files = PosixFileSystem());
 
-}  // namespace uper
+}  // namespace uper::checkpoint

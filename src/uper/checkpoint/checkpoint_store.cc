@@ -9,7 +9,7 @@
 #include "uper/checkpoint/checksum.h"
 #include "uper/checkpoint/segment_codec.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
@@ -395,4 +395,4 @@ void CheckpointStore::Prune() {
   }
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

@@ -14,7 +14,7 @@
 #include "uper/checkpoint/checkpoint_reader.h"
 #include "uper/checkpoint/file_system.h"
 
-namespace uper {
+namespace uper::checkpoint {
 
 struct CheckpointStoreOptions {
   std::size_t keep = 2;                                   // checkpoints, at least 1
@@ -142,4 +142,4 @@ class CheckpointStore {
   std::uint64_t compressed_bytes_ = 0;
 };
 
-}  // namespace uper
+}  // namespace uper::checkpoint

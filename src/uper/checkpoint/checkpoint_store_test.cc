@@ -11,7 +11,7 @@
 #include "uper/checkpoint/checkpoint_verify.h"
 #include "uper/checkpoint/fault_file_system_for_tests.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 std::vector<std::string> NamesWith(const FaultFileSystem& files, const std::string& part) {
@@ -328,4 +328,4 @@ TEST_F(CheckpointFolderTest, AFolderThatCannotBeWrittenIsReportedNotThrown) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::checkpoint

@@ -6,7 +6,7 @@
 #include "uper/base/error.h"
 #include "uper/checkpoint/checkpoint_reader.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 // Collects one report a name; what is worse wins.
@@ -118,4 +118,4 @@ std::vector<Manifest> InspectCheckpoints(const std::filesystem::path& folder, Fi
   return manifests;
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

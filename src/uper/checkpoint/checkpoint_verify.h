@@ -8,7 +8,7 @@
 #include "uper/checkpoint/checkpoint_manifest.h"
 #include "uper/checkpoint/file_system.h"
 
-namespace uper {
+namespace uper::checkpoint {
 
 enum class FileState {
   kGood,
@@ -39,4 +39,4 @@ VerifyReport VerifyCheckpoints(const std::filesystem::path& folder,
 std::vector<Manifest> InspectCheckpoints(const std::filesystem::path& folder,
                                          FileSystem& files = PosixFileSystem());
 
-}  // namespace uper
+}  // namespace uper::checkpoint

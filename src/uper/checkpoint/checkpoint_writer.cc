@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 constexpr int kStepsBetweenLooks = 64;  // for complete segments, between two saves
@@ -116,4 +116,4 @@ void CheckpointWriter::AddPause(Clock::time_point start, bool of_save) {
   times_.longest_pause_seconds = std::max(times_.longest_pause_seconds, seconds);
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

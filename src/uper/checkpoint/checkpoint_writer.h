@@ -10,7 +10,7 @@
 #include "uper/base/threads/background_task.h"
 #include "uper/checkpoint/checkpoint_store.h"
 
-namespace uper {
+namespace uper::checkpoint {
 
 // What a save is made of, asked for at a step boundary.
 struct CheckpointSource {
@@ -92,4 +92,4 @@ class CheckpointWriter {
   BackgroundTask task_;  // last: it ends before what it works on
 };
 
-}  // namespace uper
+}  // namespace uper::checkpoint

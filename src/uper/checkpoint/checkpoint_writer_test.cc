@@ -5,7 +5,7 @@
 #include "uper/checkpoint/checkpoint_for_tests.h"
 #include "uper/checkpoint/fault_file_system_for_tests.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 // A training that only makes examples: step s is at hand, and reads of its records are counted.
@@ -151,4 +151,4 @@ TEST_F(CheckpointWriterTest, WhatMustBeDurableOutsideComesFirst) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::checkpoint

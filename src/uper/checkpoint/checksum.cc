@@ -4,7 +4,7 @@
 
 #include <new>
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 std::string Hex(XXH128_hash_t hash) {
@@ -40,4 +40,4 @@ void Checksummer::Add(std::span<const std::byte> bytes) {
 
 std::string Checksummer::Value() const { return Hex(XXH3_128bits_digest(state_->xxh)); }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

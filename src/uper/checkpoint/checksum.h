@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-namespace uper {
+namespace uper::checkpoint {
 
 // XXH3-128 of some bytes as 32 hexadecimal digits. Finds damage; no protection against forgery.
 std::string ChecksumOf(std::span<const std::byte> bytes);
@@ -27,4 +27,4 @@ class Checksummer {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace uper
+}  // namespace uper::checkpoint

@@ -13,7 +13,7 @@
 
 #include "uper/checkpoint/file_system.h"
 
-namespace uper {
+namespace uper::checkpoint {
 
 // Thrown at the operation at which the process is to die; every later one throws it too.
 struct SimulatedCrash {};
@@ -216,4 +216,4 @@ class FaultFileSystem : public FileSystem {
   int fail_with_ = 0;
 };
 
-}  // namespace uper
+}  // namespace uper::checkpoint

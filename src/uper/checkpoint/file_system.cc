@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 int ErrnoIf(bool failed) { return failed ? errno : 0; }
@@ -133,4 +133,4 @@ int WriteDurably(FileSystem& files, const std::filesystem::path& path,
   return error;
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

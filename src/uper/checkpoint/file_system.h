@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace uper {
+namespace uper::checkpoint {
 
 // The few file operations of the checkpoint store, as a seam: tests put a file system in their
 // place that fails, crashes and forgets. Every operation returns 0 or an errno value.
@@ -64,4 +64,4 @@ inline std::string TextOfBytes(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

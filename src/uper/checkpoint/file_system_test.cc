@@ -8,7 +8,7 @@
 #include "uper/base/files/files_for_tests.h"
 #include "uper/checkpoint/fault_file_system_for_tests.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 class PosixFileSystemTest : public FolderTest {
@@ -85,4 +85,4 @@ TEST(WriteDurablyTest, SurvivesInterruptionsAndShortWritesAndCleansUpAfterErrors
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::checkpoint

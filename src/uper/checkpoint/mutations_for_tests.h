@@ -13,7 +13,7 @@
 #include "uper/base/files/files_for_tests.h"
 #include "uper/base/random.h"
 
-namespace uper {
+namespace uper::checkpoint {
 
 inline constexpr int kMutations = 3000 / kStride;
 
@@ -75,4 +75,4 @@ inline int Fuzz(const std::string& seed, const std::function<void(const std::str
   return refused;
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

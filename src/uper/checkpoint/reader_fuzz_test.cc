@@ -16,7 +16,7 @@
 #include "uper/checkpoint/mutations_for_tests.h"
 #include "uper/checkpoint/segment_codec.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 std::string ExampleFile(const std::string& part) {
@@ -103,4 +103,4 @@ TEST(ReaderFuzzTest, CheckpointFolder) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::checkpoint

@@ -7,7 +7,7 @@
 #include "uper/base/check.h"
 #include "uper/checkpoint/bounded_json.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 using nlohmann::json;
@@ -217,4 +217,4 @@ const StoredTensor& FindTensor(const TensorMap& tensors, const std::string& name
   return found->second;
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

@@ -11,7 +11,7 @@
 
 #include "uper/base/error.h"
 
-namespace uper {
+namespace uper::checkpoint {
 
 // Tensors in the safetensors format: uint64 length of the header (little-endian), the header as
 // JSON {name: {dtype, shape, data_offsets}}, then the data, row-major and little-endian.
@@ -107,4 +107,4 @@ std::vector<T> TensorValues(const TensorMap& tensors, const std::string& name) {
   return values;
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

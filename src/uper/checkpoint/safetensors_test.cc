@@ -7,7 +7,7 @@
 #include "uper/base/files/files_for_tests.h"
 #include "uper/checkpoint/file_system.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 // A file with this header and so many bytes of data.
@@ -166,4 +166,4 @@ TEST(SafetensorsTest, WritesASampleForOtherReaders) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::checkpoint

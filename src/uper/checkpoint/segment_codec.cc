@@ -6,7 +6,7 @@
 
 #include "uper/base/check.h"
 
-namespace uper {
+namespace uper::checkpoint {
 
 std::vector<std::byte> CompressSegment(std::span<const std::byte> raw, int level) {
   const std::unique_ptr<ZSTD_CCtx, std::size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(),
@@ -38,4 +38,4 @@ void DecompressSegment(std::span<const std::byte> frame, std::span<std::byte> ra
   if (bytes != raw.size()) throw fail("does not hold the expected number of bytes");
 }
 
-}  // namespace uper
+}  // namespace uper::checkpoint

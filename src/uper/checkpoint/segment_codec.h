@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace uper {
+namespace uper::checkpoint {
 
 // A replay segment on disk: one zstd frame with its content's size and checksum.
 std::vector<std::byte> CompressSegment(std::span<const std::byte> raw, int level);
@@ -15,4 +15,4 @@ std::vector<std::byte> CompressSegment(std::span<const std::byte> raw, int level
 void DecompressSegment(std::span<const std::byte> frame, std::span<std::byte> raw,
                        const std::string& what);
 
-}  // namespace uper
+}  // namespace uper::checkpoint

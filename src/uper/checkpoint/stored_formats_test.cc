@@ -9,7 +9,7 @@
 #include "uper/checkpoint/file_system.h"
 #include "uper/checkpoint/segment_codec.h"
 
-namespace uper {
+namespace uper::checkpoint {
 namespace {
 
 TEST(BoundedJsonTest, LimitsAreEnforced) {
@@ -215,4 +215,4 @@ TEST(ManifestTest, Names) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::checkpoint

@@ -14,23 +14,23 @@ namespace uper {
 namespace {
 
 // One checksum over all tensors of a file, in order of their names.
-void AddTensors(const TensorMap& tensors, Checksummer& checksum) {
+void AddTensors(const checkpoint::TensorMap& tensors, checkpoint::Checksummer& checksum) {
   for (const auto& [name, tensor] : tensors) {
     checksum.Add(std::as_bytes(std::span(name)));
     checksum.Add(tensor.bytes);
   }
 }
 
-std::string ParametersHash(const LoadedCheckpoint& checkpoint) {
-  Checksummer checksum;
+std::string ParametersHash(const checkpoint::LoadedCheckpoint& checkpoint) {
+  checkpoint::Checksummer checksum;
   AddTensors(checkpoint.Tensors("parameters"), checksum);
   AddTensors(checkpoint.Tensors("optimizer"), checksum);
   return checksum.Value();
 }
 
 // Transitions, frames, priorities and everything that decides the next draws.
-std::string ReplayHash(const LoadedCheckpoint& checkpoint) {
-  Checksummer checksum;
+std::string ReplayHash(const checkpoint::LoadedCheckpoint& checkpoint) {
+  checkpoint::Checksummer checksum;
   AddTensors(checkpoint.Tensors("replay"), checksum);
   const std::string document = checkpoint.document.at("replay").dump();
   checksum.Add(std::as_bytes(std::span(document)));
@@ -52,12 +52,13 @@ nlohmann::ordered_json Describe(const RunFolder& folder) {
       {"env", config.environment.name}, {"seed", config.seed},
       {"total_frames", config.frames},  {"finished", state == RunState::kFinished}};
   json["checkpoints"] = nlohmann::ordered_json::array();
-  for (const Manifest& manifest : InspectCheckpoints(folder.checkpoints())) {
+  for (const checkpoint::Manifest& manifest :
+       checkpoint::InspectCheckpoints(folder.checkpoints())) {
     json["checkpoints"].push_back({{"number", manifest.number},
                                    {"frames", manifest.info.at("frames")},
                                    {"files", manifest.Files().size()}});
   }
-  const LoadResult loaded = CheckpointStore(folder.checkpoints()).Load();
+  const checkpoint::LoadResult loaded = checkpoint::CheckpointStore(folder.checkpoints()).Load();
   json["frames"] = 0;
   json["updates"] = 0;
   if (loaded.checkpoint) {
@@ -70,15 +71,15 @@ nlohmann::ordered_json Describe(const RunFolder& folder) {
   return json;
 }
 
-const char* StateName(FileState state) {
+const char* StateName(checkpoint::FileState state) {
   switch (state) {
-    case FileState::kGood:
+    case checkpoint::FileState::kGood:
       return "good";
-    case FileState::kDamaged:
+    case checkpoint::FileState::kDamaged:
       return "damaged";
-    case FileState::kMissing:
+    case checkpoint::FileState::kMissing:
       return "missing";
-    case FileState::kUnreferenced:
+    case checkpoint::FileState::kUnreferenced:
       return "unreferenced";
   }
   return "?";
@@ -103,9 +104,9 @@ int Verify(const RunOptions& options) {
   if (folder.State() == RunState::kNew) {
     throw Error(ErrorKind::kMissingData, "there is no run in " + folder.path().string());
   }
-  const VerifyReport report = VerifyCheckpoints(folder.checkpoints());
+  const checkpoint::VerifyReport report = checkpoint::VerifyCheckpoints(folder.checkpoints());
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
-  for (const FileReport& file : report.files) {
+  for (const checkpoint::FileReport& file : report.files) {
     files.push_back({{"name", file.name},
                      {"state", StateName(file.state)},
                      {"bytes", file.bytes},

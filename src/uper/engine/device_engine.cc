@@ -10,7 +10,7 @@
 namespace uper {
 namespace {
 
-DeviceRecordSource SourceOf(const RecordStream& stream) {
+DeviceRecordSource SourceOf(const checkpoint::RecordStream& stream) {
   return {.first_id = stream.first_id, .next_id = stream.next_id, .read = stream.read};
 }
 

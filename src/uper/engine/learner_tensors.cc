@@ -4,24 +4,25 @@ namespace uper {
 namespace {
 
 void AddTensors(const ParameterLayout& layout, const std::string& prefix,
-                std::span<const float> values, TensorMap& tensors) {
+                std::span<const float> values, checkpoint::TensorMap& tensors) {
   for (const ParameterView& view : layout.views()) {
     tensors[prefix + "/" + view.name] =
-        AsTensor(values.subspan(view.offset, view.size()),
-                 std::vector<std::uint64_t>(view.shape.begin(), view.shape.end()));
+        checkpoint::AsTensor(values.subspan(view.offset, view.size()),
+                             std::vector<std::uint64_t>(view.shape.begin(), view.shape.end()));
   }
 }
 
-void CopyTensors(const ParameterLayout& layout, const std::string& prefix, const TensorMap& tensors,
-                 std::span<float> values) {
+void CopyTensors(const ParameterLayout& layout, const std::string& prefix,
+                 const checkpoint::TensorMap& tensors, std::span<float> values) {
   for (const ParameterView& view : layout.views()) {
-    CopyTensor(tensors, prefix + "/" + view.name, values.subspan(view.offset, view.size()));
+    checkpoint::CopyTensor(tensors, prefix + "/" + view.name,
+                           values.subspan(view.offset, view.size()));
   }
 }
 
 }  // namespace
 
-void SaveLearner(Learner& learner, CheckpointContent& content) {
+void SaveLearner(Learner& learner, checkpoint::CheckpointContent& content) {
   const LearnerState state = learner.State();
   const ParameterLayout& layout = learner.layout();
   AddTensors(layout, "online", state.online, content.tensors["parameters"]);
@@ -31,7 +32,7 @@ void SaveLearner(Learner& learner, CheckpointContent& content) {
   content.document["updates"] = state.updates;
 }
 
-void RestoreLearner(const LoadedCheckpoint& checkpoint, Learner& learner) {
+void RestoreLearner(const checkpoint::LoadedCheckpoint& checkpoint, Learner& learner) {
   const LearnerState state = learner.State();
   const ParameterLayout& layout = learner.layout();
   CopyTensors(layout, "online", checkpoint.Tensors("parameters"), state.online);

@@ -10,8 +10,8 @@ namespace uper {
 // "parameters", m/<name> and v/<name> in "optimizer".
 
 // The tensors are views of the learner's memory.
-void SaveLearner(Learner& learner, CheckpointContent& content);
+void SaveLearner(Learner& learner, checkpoint::CheckpointContent& content);
 // Throws Error(kCorrupt) if the tensors are not those of this network.
-void RestoreLearner(const LoadedCheckpoint& checkpoint, Learner& learner);
+void RestoreLearner(const checkpoint::LoadedCheckpoint& checkpoint, Learner& learner);
 
 }  // namespace uper

@@ -75,7 +75,7 @@ class RecordingDeviceReplay final : public DeviceReplay {
  private:
   template <typename T>
   static std::string Sum(std::span<T> values) {
-    return std::to_string(values.size()) + ":" + ChecksumOf(std::as_bytes(values));
+    return std::to_string(values.size()) + ":" + checkpoint::ChecksumOf(std::as_bytes(values));
   }
   static std::string Word(const std::string& text) { return text; }
   template <typename T>

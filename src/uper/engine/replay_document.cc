@@ -57,10 +57,10 @@ std::uint64_t MasksPositionFrom(const nlohmann::json& document) {
   return document.at("masks_position");
 }
 
-void CheckStream(const LoadedCheckpoint& checkpoint, const std::string& name,
+void CheckStream(const checkpoint::LoadedCheckpoint& checkpoint, const std::string& name,
                  std::uint64_t record_bytes, std::uint64_t first_id, std::uint64_t next_id,
                  std::uint64_t capacity) {
-  const ManifestStream& stream = checkpoint.Stream(name);
+  const checkpoint::ManifestStream& stream = checkpoint.Stream(name);
   if (stream.record_bytes != record_bytes || stream.first_id != first_id ||
       stream.next_id != next_id || next_id - first_id > capacity) {
     throw Error(ErrorKind::kCorrupt,

@@ -22,7 +22,7 @@ std::uint64_t MasksPositionFrom(const nlohmann::json& document);
 
 // Throws Error(kCorrupt) unless the stream holds exactly the records [first_id, next_id), at most
 // `capacity` of them, of that size.
-void CheckStream(const LoadedCheckpoint& checkpoint, const std::string& name,
+void CheckStream(const checkpoint::LoadedCheckpoint& checkpoint, const std::string& name,
                  std::uint64_t record_bytes, std::uint64_t first_id, std::uint64_t next_id,
                  std::uint64_t capacity);
 

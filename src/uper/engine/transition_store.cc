@@ -70,7 +70,7 @@ class StoreOf final : public TransitionStore {
   }
   bool IsNoisy(std::uint64_t id) const override { return replay_.Fields(id).noisy != 0; }
 
-  RecordStream Transitions() const override {
+  checkpoint::RecordStream Transitions() const override {
     return {.record_bytes = options_.RecordBytes(),
             .first_id = replay_.buffer().first_id(),
             .next_id = replay_.buffer().next_id(),
@@ -78,10 +78,10 @@ class StoreOf final : public TransitionStore {
               ReadTransitions(begin, end, out);
             }};
   }
-  RecordStream Frames() const override;
+  checkpoint::RecordStream Frames() const override;
 
-  void Save(CheckpointContent& content) const override;
-  void Restore(const LoadedCheckpoint& checkpoint) override;
+  void Save(checkpoint::CheckpointContent& content) const override;
+  void Restore(const checkpoint::LoadedCheckpoint& checkpoint) override;
   void CheckValid() const override {
     replay_.CheckValid();
     for (const auto& steps : steps_) steps.CheckValid();
@@ -101,8 +101,9 @@ class StoreOf final : public TransitionStore {
   }
   std::size_t observations_bytes() const { return options_.RecordBytes() - sizeof(RecordTail); }
   void ReadTransitions(std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) const;
-  void RestoreTransitions(const LoadedCheckpoint& checkpoint, typename Replay::State& state);
-  void RestoreFrames(const LoadedCheckpoint& checkpoint, const nlohmann::json& document,
+  void RestoreTransitions(const checkpoint::LoadedCheckpoint& checkpoint,
+                          typename Replay::State& state);
+  void RestoreFrames(const checkpoint::LoadedCheckpoint& checkpoint, const nlohmann::json& document,
                      typename Replay::State& state);
   std::vector<std::byte> EncodePending() const;
   void RestorePending(std::span<const std::byte> bytes);
@@ -138,7 +139,7 @@ void StoreOf<Pending>::ReadTransitions(std::uint64_t begin, std::uint64_t end,
 }
 
 template <typename Pending>
-RecordStream StoreOf<Pending>::Frames() const {
+checkpoint::RecordStream StoreOf<Pending>::Frames() const {
   if constexpr (kStacks) {
     const FrameStore& frames = replay_.observations();
     return {.record_bytes = frames.frame_bytes(),
@@ -213,7 +214,7 @@ void StoreOf<Pending>::RestorePending(std::span<const std::byte> bytes) {
 }
 
 template <typename Pending>
-void StoreOf<Pending>::Save(CheckpointContent& content) const {
+void StoreOf<Pending>::Save(checkpoint::CheckpointContent& content) const {
   ReplayBufferState buffer = replay_.buffer().GetState();
   const std::uint64_t next = buffer.next_id;
   nlohmann::json document =
@@ -222,17 +223,18 @@ void StoreOf<Pending>::Save(CheckpointContent& content) const {
   content.document["replay"] = std::move(document);
   saved_selector_ = std::move(buffer.selector);
   saved_pending_ = EncodePending();
-  content.tensors["replay"] = {{"priorities", AsTensor<float>(saved_selector_.priorities)},
-                               {"pending", AsTensor<std::byte>(saved_pending_)}};
+  content.tensors["replay"] = {
+      {"priorities", checkpoint::AsTensor<float>(saved_selector_.priorities)},
+      {"pending", checkpoint::AsTensor<std::byte>(saved_pending_)}};
   content.streams.merge(Streams());
 }
 
 template <typename Pending>
-void StoreOf<Pending>::RestoreFrames(const LoadedCheckpoint& checkpoint,
+void StoreOf<Pending>::RestoreFrames(const checkpoint::LoadedCheckpoint& checkpoint,
                                      const nlohmann::json& document,
                                      typename Replay::State& state) {
   if constexpr (kStacks) {
-    const ManifestStream& stream = checkpoint.Stream("frames");
+    const checkpoint::ManifestStream& stream = checkpoint.Stream("frames");
     state.observations.next_frame = stream.next_id;
     state.observations.first_valid_id = document.at("first_valid_id");
     state.observations.next_id = state.buffer.next_id;
@@ -250,7 +252,7 @@ void StoreOf<Pending>::RestoreFrames(const LoadedCheckpoint& checkpoint,
 }
 
 template <typename Pending>
-void StoreOf<Pending>::RestoreTransitions(const LoadedCheckpoint& checkpoint,
+void StoreOf<Pending>::RestoreTransitions(const checkpoint::LoadedCheckpoint& checkpoint,
                                           typename Replay::State& state) {
   const std::size_t record_bytes = options_.RecordBytes();
   CheckStream(checkpoint, "transitions", record_bytes, state.buffer.first_id, state.buffer.next_id,
@@ -272,11 +274,11 @@ void StoreOf<Pending>::RestoreTransitions(const LoadedCheckpoint& checkpoint,
 }
 
 template <typename Pending>
-void StoreOf<Pending>::Restore(const LoadedCheckpoint& checkpoint) {
-  const TensorMap& tensors = checkpoint.Tensors("replay");
+void StoreOf<Pending>::Restore(const checkpoint::LoadedCheckpoint& checkpoint) {
+  const checkpoint::TensorMap& tensors = checkpoint.Tensors("replay");
   const nlohmann::json& document = checkpoint.document.at("replay");
   typename Replay::State state;
-  state.buffer = ReplayBufferFrom(document, TensorValues<float>(tensors, "priorities"));
+  state.buffer = ReplayBufferFrom(document, checkpoint::TensorValues<float>(tensors, "priorities"));
   state.masks.first_id = state.buffer.first_id;
   state.masks.stream_position = MasksPositionFrom(document);
   state.observations.first_id = state.buffer.first_id;
@@ -284,7 +286,7 @@ void StoreOf<Pending>::Restore(const LoadedCheckpoint& checkpoint) {
   RestoreFrames(checkpoint, document, state);
   RestoreTransitions(checkpoint, state);
   replay_.SetState(state);
-  RestorePending(TensorValues<std::byte>(tensors, "pending"));
+  RestorePending(checkpoint::TensorValues<std::byte>(tensors, "pending"));
 }
 
 }  // namespace
@@ -314,8 +316,8 @@ std::size_t TransitionStoreOptions::MemoryBytes() const {
          capacity * (2 * observation_bytes + sizeof(TransitionFields));
 }
 
-std::map<std::string, RecordStream> TransitionStore::Streams() const {
-  std::map<std::string, RecordStream> streams{{"transitions", Transitions()}};
+std::map<std::string, checkpoint::RecordStream> TransitionStore::Streams() const {
+  std::map<std::string, checkpoint::RecordStream> streams{{"transitions", Transitions()}};
   if (Frames().record_bytes > 0) streams["frames"] = Frames();
   return streams;
 }

@@ -76,16 +76,16 @@ class TransitionStore {
 
   // The records by id, to be read before the next Start or Add. Frames() is empty if observations
   // are stored whole.
-  virtual RecordStream Transitions() const = 0;
-  virtual RecordStream Frames() const = 0;
+  virtual checkpoint::RecordStream Transitions() const = 0;
+  virtual checkpoint::RecordStream Frames() const = 0;
   // Both by their names "transitions" and "frames", if there are frames.
-  std::map<std::string, RecordStream> Streams() const;
+  std::map<std::string, checkpoint::RecordStream> Streams() const;
 
   // Everything except for the options: the part "replay" (tensors, document) and Streams(). What
   // `content` refers to stays as it is until the next Start, Add or SetPriorities.
-  virtual void Save(CheckpointContent& content) const = 0;
+  virtual void Save(checkpoint::CheckpointContent& content) const = 0;
   // Throws Error(kCorrupt) if the checkpoint is of another store; it is then not to be used.
-  virtual void Restore(const LoadedCheckpoint& checkpoint) = 0;
+  virtual void Restore(const checkpoint::LoadedCheckpoint& checkpoint) = 0;
   // Throws Error(kInternal) with the reason if an invariant is broken. O(capacity).
   virtual void CheckValid() const = 0;
 };

@@ -70,7 +70,8 @@ TEST(ReaderFuzzTest, EventFile) {
   const std::vector<TaggedScalar> scalars = {{.tag = "a", .value = 1}};
   const std::string file =
       EventFileHeader(1) + ScalarEvent(2, 3, scalars) + ScalarEvent(4, 5, scalars);
-  Fuzz(file, [](const std::string& text) { EXPECT_LE(WholeTfRecords(text), text.size()); });
+  checkpoint::Fuzz(file,
+                   [](const std::string& text) { EXPECT_LE(WholeTfRecords(text), text.size()); });
 }
 
 }  // namespace

@@ -51,10 +51,11 @@ json Encode(const LogPosition& position) {
 }
 
 LogPosition Decode(const json& state, const char* log) {
-  const json position = JsonMember<json>(state, log, "the state of the logs");
+  const json position = checkpoint::JsonMember<json>(state, log, "the state of the logs");
   return {
-      .bytes = JsonMember<std::uint64_t>(position, "bytes", "the state of the logs"),
-      .pending = FromHex(JsonMember<std::string>(position, "pending", "the state of the logs"))};
+      .bytes = checkpoint::JsonMember<std::uint64_t>(position, "bytes", "the state of the logs"),
+      .pending = FromHex(
+          checkpoint::JsonMember<std::string>(position, "pending", "the state of the logs"))};
 }
 
 // A file that was lost altogether starts again with its header.

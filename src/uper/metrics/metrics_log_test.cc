@@ -134,7 +134,7 @@ TEST_F(MetricsLogTest, DamagedStatesAreRefused) {
        {"{}", "[]", R"({"csv": {"bytes": -1, "pending": ""}, "events": {}})",
         R"({"csv": {"bytes": 1, "pending": "0"}, "events": {"bytes": 1, "pending": ""}})",
         R"({"csv": {"bytes": 1, "pending": "0G"}, "events": {"bytes": 1, "pending": ""}})"}) {
-    const nlohmann::json state = ParseJson(text, {}, "t");
+    const nlohmann::json state = checkpoint::ParseJson(text, {}, "t");
     EXPECT_EQ(Catch([&] { MetricsLog log(Options(), state); }).kind, ErrorKind::kCorrupt) << text;
   }
 }

@@ -69,7 +69,7 @@ struct TrainTimes {
   std::int64_t updates = 0;
   double seconds = 0;  // without the last save and the bare emulator's turns
   TimeBreakdown spent;
-  SaveTimes saves;
+  checkpoint::SaveTimes saves;
   double final_save_seconds = 0;
   // With a filled memory only.
   double fill_seconds = 0;
@@ -347,7 +347,7 @@ nlohmann::ordered_json Describe(const RunConfig& config, int runs, int threads,
 
 // What saving costs with a filled memory. A stop signal costs what the last save does.
 nlohmann::ordered_json DescribeSaves(std::int64_t transitions, const TrainTimes& times) {
-  const SaveTimes& saves = times.saves;
+  const checkpoint::SaveTimes& saves = times.saves;
   const double count = static_cast<double>(std::max<std::int64_t>(1, saves.saves));
   return {{"replay_transitions", transitions},
           {"fill_seconds", times.fill_seconds},

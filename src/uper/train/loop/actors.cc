@@ -135,13 +135,13 @@ void Actors::SetGreedyActions(std::span<const ActorView> views, std::span<const 
   }
 }
 
-void Actors::Save(CheckpointContent& content) {
+void Actors::Save(checkpoint::CheckpointContent& content) {
   nlohmann::json list = nlohmann::json::array();
-  TensorMap& tensors = content.tensors["environment"];
+  checkpoint::TensorMap& tensors = content.tensors["environment"];
   for (std::size_t i = 0; i < actors_.size(); ++i) {
     const Actor& actor = actors_[i];
     saved_states_[i] = actor.environment->SaveState();
-    tensors[StateName(i)] = AsTensor<std::byte>(saved_states_[i]);
+    tensors[StateName(i)] = checkpoint::AsTensor<std::byte>(saved_states_[i]);
     list.push_back({{"in_episode", actor.in_episode},
                     {"action", actor.action},
                     {"episode_return", actor.episode_return},
@@ -151,7 +151,7 @@ void Actors::Save(CheckpointContent& content) {
   content.document["actors"] = std::move(list);
 }
 
-void Actors::Restore(const LoadedCheckpoint& checkpoint) {
+void Actors::Restore(const checkpoint::LoadedCheckpoint& checkpoint) {
   const nlohmann::json& list = checkpoint.document.at("actors");
   if (list.size() != actors_.size()) {
     throw Error(ErrorKind::kCorrupt, "the checkpoint is of another number of environments");
@@ -160,7 +160,7 @@ void Actors::Restore(const LoadedCheckpoint& checkpoint) {
     Actor& actor = actors_[i];
     const nlohmann::json& json = list.at(i);
     actor.environment->RestoreState(
-        TensorValues<std::byte>(checkpoint.Tensors("environment"), StateName(i)));
+        checkpoint::TensorValues<std::byte>(checkpoint.Tensors("environment"), StateName(i)));
     actor.in_episode = json.at("in_episode");
     actor.action = json.at("action");
     actor.episode_return = json.at("episode_return");

@@ -100,8 +100,8 @@ class Actors {
 
   // Into the part "environment" (tensors) and "actors" of the document. REQUIRES: nothing is under
   // way.
-  void Save(CheckpointContent& content);
-  void Restore(const LoadedCheckpoint& checkpoint);
+  void Save(checkpoint::CheckpointContent& content);
+  void Restore(const checkpoint::LoadedCheckpoint& checkpoint);
 
  private:
   // Counted in rounds. Workers write `played`, `failure` and the step; the caller the rest.

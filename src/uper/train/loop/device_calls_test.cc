@@ -65,7 +65,7 @@ TEST_F(DeviceCallsTest, AreThoseThatWereRecorded) {
       std::ofstream(std::filesystem::path(folder) / (calls.name + ".txt")) << all;
     }
     EXPECT_EQ(count, calls.count) << calls.name;
-    EXPECT_EQ(ChecksumOf(std::as_bytes(std::span(all))), calls.checksum) << calls.name;
+    EXPECT_EQ(checkpoint::ChecksumOf(std::as_bytes(std::span(all))), calls.checksum) << calls.name;
   }
 }
 

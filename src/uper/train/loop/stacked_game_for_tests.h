@@ -65,12 +65,12 @@ class StaticEnvironment final : public Environment {
 
 // Everything of a run that must not depend on threads, overlaps and interruptions.
 inline std::map<std::string, std::string> ResultOf(const RunFolder& folder) {
-  const LoadResult loaded = LoadNewestCheckpoint(folder.checkpoints());
+  const checkpoint::LoadResult loaded = checkpoint::LoadNewestCheckpoint(folder.checkpoints());
   EXPECT_TRUE(loaded.checkpoint.has_value());
   std::map<std::string, std::string> result;
   for (const auto& [name, part] : loaded.checkpoint->tensors) {
     for (const auto& [tensor, value] : part.tensors) {
-      result[name + "/" + tensor] = ChecksumOf(value.bytes);
+      result[name + "/" + tensor] = checkpoint::ChecksumOf(value.bytes);
     }
   }
   for (const auto& [name, stream] : loaded.checkpoint->manifest.streams) {

@@ -49,10 +49,10 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
       session_start_(Clock::now()),
       last_row_time_(session_start_),
       last_progress_(session_start_),
-      writer_(CheckpointStore(folder.checkpoints()),
+      writer_(checkpoint::CheckpointStore(folder.checkpoints()),
               {.content = [this] { return Content(); },
                .streams = [this] { return parts_.store->Streams(); }}) {
-  const LoadResult loaded = writer_.Load();
+  const checkpoint::LoadResult loaded = writer_.Load();
   for (const std::string& note : loaded.notes) callbacks_.warn(note);
   OpenLog(loaded.checkpoint);
   session_first_frame_ = frames();
@@ -61,7 +61,7 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
 }
 
 // With a checkpoint everything goes on from there, the log included.
-void Trainer::OpenLog(const std::optional<LoadedCheckpoint>& checkpoint) {
+void Trainer::OpenLog(const std::optional<checkpoint::LoadedCheckpoint>& checkpoint) {
   const MetricsLogOptions options{.csv = folder_.metrics(),
                                   .events = folder_.events(),
                                   .warn = callbacks_.warn,
@@ -172,17 +172,17 @@ void Trainer::AdvanceSaving() {
   // Without a checkpoint before the end nothing is written ahead of it.
   if (config_.checkpoint_every_frames >= config_.frames && !writer_.requested()) return;
   const auto phase = In(&TimeBreakdown::saving);
-  if (const std::optional<SaveReport> report = writer_.Advance()) ReportSave(*report);
+  if (const std::optional<checkpoint::SaveReport> report = writer_.Advance()) ReportSave(*report);
 }
 
 // Everything is on the disk afterwards. Throws Error(kResources) if the disk does not let it.
 void Trainer::FinishSaving() {
   const auto phase = In(&TimeBreakdown::saving);
   const auto start = Clock::now();
-  if (const std::optional<SaveReport> report = writer_.Finish()) ReportSave(*report);
+  if (const std::optional<checkpoint::SaveReport> report = writer_.Finish()) ReportSave(*report);
   if (saved_frames_ != frames()) {
     writer_.Request();
-    if (const std::optional<SaveReport> report = writer_.Finish()) ReportSave(*report);
+    if (const std::optional<checkpoint::SaveReport> report = writer_.Finish()) ReportSave(*report);
   }
   final_save_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
   if (saved_frames_ == frames()) return;
@@ -194,8 +194,8 @@ void Trainer::FinishSaving() {
                   "; make room and run the same command to go on from there");
 }
 
-void Trainer::ReportSave(const SaveReport& report) {
-  const SaveOutcome& outcome = report.outcome;
+void Trainer::ReportSave(const checkpoint::SaveReport& report) {
+  const checkpoint::SaveOutcome& outcome = report.outcome;
   if (!outcome.problem.empty()) {
     callbacks_.warn((outcome.saved ? "saved, but " : "not saved, training goes on: ") +
                     outcome.problem);
@@ -203,9 +203,9 @@ void Trainer::ReportSave(const SaveReport& report) {
   if (outcome.saved) saved_frames_ = report.info.at("frames");
 }
 
-CheckpointContent Trainer::Content() {
+checkpoint::CheckpointContent Trainer::Content() {
   parts_.engine->SyncToHost();
-  CheckpointContent content;
+  checkpoint::CheckpointContent content;
   content.info = {{"frames", frames()}, {"updates", updates()}};
   SaveLearner(*parts_.learner, content);
   actors_.Save(content);
@@ -223,7 +223,7 @@ CheckpointContent Trainer::Content() {
   return content;
 }
 
-void Trainer::Restore(const LoadedCheckpoint& checkpoint) {
+void Trainer::Restore(const checkpoint::LoadedCheckpoint& checkpoint) {
   const nlohmann::json& json = checkpoint.document.at("trainer");
   RestoreLearner(checkpoint, *parts_.learner);
   actors_.Restore(checkpoint);

@@ -71,14 +71,14 @@ class Trainer {
   std::optional<double> best_eval_return() const { return best_eval_return_; }
   double wall_seconds() const { return former_wall_seconds_ + SessionSeconds(); }
   const TimeBreakdown& times() const { return parts_.record->clock.times(); }
-  const SaveTimes& save_times() const { return writer_.times(); }
+  const checkpoint::SaveTimes& save_times() const { return writer_.times(); }
   // From the end of the last step until everything was saved.
   double final_save_seconds() const { return final_save_seconds_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void OpenLog(const std::optional<LoadedCheckpoint>& checkpoint);
+  void OpenLog(const std::optional<checkpoint::LoadedCheckpoint>& checkpoint);
   // False if `stop` came in the middle of something that has to be repeated.
   bool TrainUntil(const StopFlag& stop);
   bool FinishFrames(const StopFlag& stop);
@@ -87,9 +87,9 @@ class Trainer {
   void Log();
   void AdvanceSaving();
   void FinishSaving();
-  void ReportSave(const SaveReport& report);
-  CheckpointContent Content();
-  void Restore(const LoadedCheckpoint& checkpoint);
+  void ReportSave(const checkpoint::SaveReport& report);
+  checkpoint::CheckpointContent Content();
+  void Restore(const checkpoint::LoadedCheckpoint& checkpoint);
   void ReportProgress(const MetricsRow* row, bool evaluating = false);
   double SessionSeconds() const;
   PhaseClock::Scope In(PhaseClock::Phase phase) { return {parts_.record->clock, phase}; }
@@ -118,7 +118,7 @@ class Trainer {
   Clock::time_point last_progress_;
   double final_save_seconds_ = 0;
 
-  CheckpointWriter writer_;  // last: its thread ends before what it reads
+  checkpoint::CheckpointWriter writer_;  // last: its thread ends before what it reads
 };
 
 }  // namespace uper

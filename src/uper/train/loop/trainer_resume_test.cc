@@ -163,7 +163,8 @@ TEST_F(TrainerResumeTest, AGpuOverlapsUnlessToldNotTo) {
 TEST_F(TrainerResumeTest, SeveralEnvironmentsKeepTheRateOfUpdates) {
   RunConfig config = StackConfig(4);
   ASSERT_TRUE(Train("run", config, {}));
-  const LoadResult loaded = LoadNewestCheckpoint(RunFolder(folder_ / "run").checkpoints());
+  const checkpoint::LoadResult loaded =
+      checkpoint::LoadNewestCheckpoint(RunFolder(folder_ / "run").checkpoints());
   const std::int64_t updates = loaded.checkpoint->manifest.info.at("updates");
   // One update in 8 frames once 20 transitions are stored; about 24 steps of 4 frames, with two
   // steps pending in each environment, come before.

@@ -164,7 +164,7 @@ TEST_F(TrainerTest, StopsBeforeAnythingIsPoisoned) {
     EXPECT_EQ(error.kind(), ErrorKind::kNumeric);
     EXPECT_NE(std::string(error.what()).find("transitions of the batch: "), std::string::npos);
   }
-  EXPECT_TRUE(VerifyCheckpoints(folder_.checkpoints()).good());
+  EXPECT_TRUE(checkpoint::VerifyCheckpoints(folder_.checkpoints()).good());
   Trainer resumed = MakeTrainer(SmallConfig());
   EXPECT_EQ(resumed.frames(), 60);  // the last save before update 30, which was due at frame 68
 }

@@ -193,20 +193,20 @@ INSTANTIATE_TEST_SUITE_P(Sizes, TransitionStoreModelTest,
 TEST(TransitionStoreTest, ContinuesFromACheckpointBitForBit) {
   constexpr std::size_t kSteps = 3;
   for (const int saved_at : {1, 2, 5, 17, 120, 333}) {
-    FaultFileSystem files;
-    CheckpointStore checkpoints("checkpoints", {.segment_records = 16}, files);
+    checkpoint::FaultFileSystem files;
+    checkpoint::CheckpointStore checkpoints("checkpoints", {.segment_records = 16}, files);
     checkpoints.Load();
     const auto store_owner = MakeTransitionStore(Options(kSteps, 0), 1);
     TransitionStore& store = *store_owner;
     Game game(kSteps);
     for (int round = 0; round < saved_at; ++round) game.Play(store);
-    CheckpointContent content;
+    checkpoint::CheckpointContent content;
     store.Save(content);
     ASSERT_TRUE(checkpoints.Save(content).saved);
 
     const auto resumed_owner = MakeTransitionStore(Options(kSteps, 0), 1);
     TransitionStore& resumed = *resumed_owner;
-    resumed.Restore(*CheckpointStore("checkpoints", {}, files).Load().checkpoint);
+    resumed.Restore(*checkpoint::CheckpointStore("checkpoints", {}, files).Load().checkpoint);
     EXPECT_TRUE(std::ranges::equal(resumed.current(), store.current()));
     // Both see the same further game: one after the other, from copies of its beginning.
     Game other(kSteps);
@@ -235,17 +235,18 @@ TEST(TransitionStoreTest, ContinuesFromACheckpointBitForBit) {
 }
 
 TEST(TransitionStoreTest, RefusesAnotherRunsRecords) {
-  FaultFileSystem files;
-  CheckpointStore checkpoints("checkpoints", {}, files);
+  checkpoint::FaultFileSystem files;
+  checkpoint::CheckpointStore checkpoints("checkpoints", {}, files);
   checkpoints.Load();
   const auto store_owner = MakeTransitionStore(Options(1, 0), 1);
   TransitionStore& store = *store_owner;
   Game game(1);
   for (int round = 0; round < 50; ++round) game.Play(store);
-  CheckpointContent content;
+  checkpoint::CheckpointContent content;
   store.Save(content);
   ASSERT_TRUE(checkpoints.Save(content).saved);
-  const LoadResult loaded = CheckpointStore("checkpoints", {}, files).Load();
+  const checkpoint::LoadResult loaded =
+      checkpoint::CheckpointStore("checkpoints", {}, files).Load();
   TransitionStoreOptions deeper = Options(1, 0);
   deeper.frame_stack = 4;
   EXPECT_EQ(Catch([&] { MakeTransitionStore(deeper, 1)->Restore(*loaded.checkpoint); }).kind,

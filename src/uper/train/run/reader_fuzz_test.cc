@@ -9,15 +9,16 @@ namespace uper {
 namespace {
 
 TEST(ReaderFuzzTest, ConfigurationFile) {
-  const int refused = Fuzz(DumpToml({}), [](const std::string& text) {
+  const int refused = checkpoint::Fuzz(DumpToml({}), [](const std::string& text) {
     RunConfig config;
     ApplyToml(config, text, "F");
   });
-  EXPECT_GT(refused, kMutations / 5);  // much of the text is comments
+  EXPECT_GT(refused, checkpoint::kMutations / 5);  // much of the text is comments
 }
 
 TEST(ReaderFuzzTest, LockFile) {
-  Fuzz(EncodeHolder(ThisHolder()), [](const std::string& text) { MayBeAlive(ParseHolder(text)); });
+  checkpoint::Fuzz(EncodeHolder(ThisHolder()),
+                   [](const std::string& text) { MayBeAlive(ParseHolder(text)); });
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
   // Parameters and target, two moments; a priority a transition.
   plan.checkpoint = 4 * sizeof(float) * ParametersOf(learner) + transitions * sizeof(float);
   plan.learner = LearnerBytes(learner);
-  const std::uint64_t segment = std::min(plan.records, CheckpointStoreOptions{}.segment_bytes);
+  const std::uint64_t segment =
+      std::min(plan.records, checkpoint::CheckpointStoreOptions{}.segment_bytes);
   plan.ends = 2 * segment;
   // The numbers, the priorities once more, a segment that is being written as it is and compressed,
   // and one that is not complete.

@@ -37,8 +37,8 @@ std::string WithoutFolders(const std::string& argument) {
 json ToJson(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
 std::optional<double> OptionalMember(const json& object, const char* key, const std::string& what) {
-  if (JsonMember<json>(object, key, what).is_null()) return std::nullopt;
-  return JsonMember<double>(object, key, what);
+  if (checkpoint::JsonMember<json>(object, key, what).is_null()) return std::nullopt;
+  return checkpoint::JsonMember<double>(object, key, what);
 }
 
 void WriteJson(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
@@ -86,22 +86,23 @@ void WriteRunRecord(const std::filesystem::path& path, const RunRecord& record) 
 }
 
 RunRecord ReadRunRecord(const std::filesystem::path& path) {
-  const json file = ReadJsonFile(path);
+  const json file = checkpoint::ReadJsonFile(path);
   const std::string what = path.string();
-  const json machine = JsonMember<json>(file, "machine", what);
-  RunRecord record{.version = JsonMember<std::string>(file, "version", what),
-                   .git_revision = JsonMember<std::string>(file, "git_revision", what),
-                   .git_dirty = JsonMember<bool>(file, "git_dirty", what),
-                   .seed = JsonMember<std::int64_t>(file, "seed", what),
-                   .start_time = JsonMember<std::string>(file, "start_time", what)};
-  for (const json& argument : JsonMember<json>(file, "command", what)) {
+  const json machine = checkpoint::JsonMember<json>(file, "machine", what);
+  RunRecord record{.version = checkpoint::JsonMember<std::string>(file, "version", what),
+                   .git_revision = checkpoint::JsonMember<std::string>(file, "git_revision", what),
+                   .git_dirty = checkpoint::JsonMember<bool>(file, "git_dirty", what),
+                   .seed = checkpoint::JsonMember<std::int64_t>(file, "seed", what),
+                   .start_time = checkpoint::JsonMember<std::string>(file, "start_time", what)};
+  for (const json& argument : checkpoint::JsonMember<json>(file, "command", what)) {
     record.command.push_back(argument.is_string() ? argument.get<std::string>() : "");
   }
-  record.machine = {.cpu = JsonMember<std::string>(machine, "cpu", what),
-                    .cores = static_cast<int>(JsonMember<std::int64_t>(machine, "cores", what)),
-                    .memory_bytes = JsonMember<std::int64_t>(machine, "memory_bytes", what),
-                    .instruction_path = JsonMember<std::string>(machine, "instruction_path", what),
-                    .gpu = JsonMember<std::string>(machine, "gpu", what)};
+  record.machine = {
+      .cpu = checkpoint::JsonMember<std::string>(machine, "cpu", what),
+      .cores = static_cast<int>(checkpoint::JsonMember<std::int64_t>(machine, "cores", what)),
+      .memory_bytes = checkpoint::JsonMember<std::int64_t>(machine, "memory_bytes", what),
+      .instruction_path = checkpoint::JsonMember<std::string>(machine, "instruction_path", what),
+      .gpu = checkpoint::JsonMember<std::string>(machine, "gpu", what)};
   return record;
 }
 
@@ -118,17 +119,17 @@ void WriteRunSummary(const std::filesystem::path& path, const RunSummary& summar
 }
 
 RunSummary ReadRunSummary(const std::filesystem::path& path) {
-  const json file = ReadJsonFile(path);
+  const json file = checkpoint::ReadJsonFile(path);
   const std::string what = path.string();
-  return {.agent = JsonMember<std::string>(file, "agent", what),
-          .env = JsonMember<std::string>(file, "env", what),
-          .seed = JsonMember<std::int64_t>(file, "seed", what),
-          .frames = JsonMember<std::int64_t>(file, "frames", what),
-          .updates = JsonMember<std::int64_t>(file, "updates", what),
+  return {.agent = checkpoint::JsonMember<std::string>(file, "agent", what),
+          .env = checkpoint::JsonMember<std::string>(file, "env", what),
+          .seed = checkpoint::JsonMember<std::int64_t>(file, "seed", what),
+          .frames = checkpoint::JsonMember<std::int64_t>(file, "frames", what),
+          .updates = checkpoint::JsonMember<std::int64_t>(file, "updates", what),
           .final_eval_return = OptionalMember(file, "final_eval_return", what),
           .best_eval_return = OptionalMember(file, "best_eval_return", what),
-          .wall_seconds = JsonMember<double>(file, "wall_seconds", what),
-          .frames_per_second = JsonMember<double>(file, "frames_per_second", what)};
+          .wall_seconds = checkpoint::JsonMember<double>(file, "wall_seconds", what),
+          .frames_per_second = checkpoint::JsonMember<double>(file, "frames_per_second", what)};
 }
 
 }  // namespace uper

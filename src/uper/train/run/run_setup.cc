@@ -121,7 +121,7 @@ SavedRun OpenRun(const RunFolder& folder) {
     throw Error(ErrorKind::kMissingData, "there is no run in " + folder.path().string());
   }
   SavedRun run{.config = ReadDumpedConfig(folder.config())};
-  LoadResult loaded = CheckpointStore(folder.checkpoints()).Load();
+  checkpoint::LoadResult loaded = checkpoint::CheckpointStore(folder.checkpoints()).Load();
   if (!loaded.checkpoint) {
     throw Error(ErrorKind::kMissingData,
                 "the run in " + folder.path().string() + " has not saved anything yet");

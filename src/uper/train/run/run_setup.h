@@ -48,7 +48,7 @@ AvailableResources ResourcesFor(const RunFolder& folder);
 // Throws Error(kMissingData) if there is no run or nothing was saved yet.
 struct SavedRun {
   RunConfig config;
-  LoadedCheckpoint checkpoint;
+  checkpoint::LoadedCheckpoint checkpoint;
 };
 SavedRun OpenRun(const RunFolder& folder);
 

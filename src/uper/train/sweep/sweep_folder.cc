@@ -59,27 +59,30 @@ Values IdentityOf(const SweepRun& run) {
 
 SweepProgress ProgressFrom(const json& entry, const std::string& what) {
   SweepProgress progress;
-  progress.status = StatusOf(JsonMember<std::string>(entry, "status", what), what);
-  progress.sessions = static_cast<int>(JsonMember<std::int64_t>(entry, "sessions", what));
-  if (!JsonMember<json>(entry, "exit_code", what).is_null()) {
-    progress.exit_code = static_cast<int>(JsonMember<std::int64_t>(entry, "exit_code", what));
+  progress.status = StatusOf(checkpoint::JsonMember<std::string>(entry, "status", what), what);
+  progress.sessions =
+      static_cast<int>(checkpoint::JsonMember<std::int64_t>(entry, "sessions", what));
+  if (!checkpoint::JsonMember<json>(entry, "exit_code", what).is_null()) {
+    progress.exit_code =
+        static_cast<int>(checkpoint::JsonMember<std::int64_t>(entry, "exit_code", what));
   }
   return progress;
 }
 
 void ReadStored(const SweepFolder& folder, const SweepPlan& plan, SweepState& state) {
   const std::string what = folder.state().string();
-  const json document = ReadJsonFile(folder.state());
-  if (JsonMember<std::int64_t>(document, "format", what) != kStateFormat) {
+  const json document = checkpoint::ReadJsonFile(folder.state());
+  if (checkpoint::JsonMember<std::int64_t>(document, "format", what) != kStateFormat) {
     throw Error(ErrorKind::kCorrupt, what + ": this version reads format 1 only");
   }
   std::map<std::string, std::size_t> numbers;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) numbers[plan.runs[i].name] = i;
-  for (const json& entry : JsonMember<json>(document, "runs", what)) {
-    const std::string name = JsonMember<std::string>(entry, "run", what);
+  for (const json& entry : checkpoint::JsonMember<json>(document, "runs", what)) {
+    const std::string name = checkpoint::JsonMember<std::string>(entry, "run", what);
     const auto found = numbers.find(name);
     if (found == numbers.end()) RefuseOtherSweep(folder, "the file has no run " + name);
-    if (JsonMember<json>(entry, "identity", what) != json(IdentityOf(plan.runs[found->second]))) {
+    if (checkpoint::JsonMember<json>(entry, "identity", what) !=
+        json(IdentityOf(plan.runs[found->second]))) {
       RefuseOtherSweep(folder, "the run " + name + " has other settings there");
     }
     state[found->second] = ProgressFrom(entry, what);
