@@ -66,19 +66,10 @@ Simulation::Simulation(const BanditOptions& options, std::uint64_t seed)
 float Simulation::ArmPriority(int index) const {
   const Arm& arm = arms_[index];
   PriorityInputs inputs{.visits = arm.visits};
-  switch (options_.rule) {
-    case PriorityRule::kUniform:
-    case PriorityRule::kCounts:
-      break;
-    case PriorityRule::kTd:
-      inputs.td_error = arm.ensemble.TdError(arm.reward);
-      break;
-    case PriorityRule::kOracle:
-      inputs.oracle_distance = std::abs(bandit_.mean(index) - arm.ensemble.Mean());
-      break;
-    default:
-      inputs.uncertainty = arm.ensemble.Decompose(arm.reward);
-  }
+  const PriorityNeeds& needs = InfoOf(options_.rule).needs;
+  if (needs.td_error) inputs.td_error = arm.ensemble.TdError(arm.reward);
+  if (needs.truth) inputs.oracle_distance = std::abs(bandit_.mean(index) - arm.ensemble.Mean());
+  if (needs.uncertainty) inputs.uncertainty = arm.ensemble.Decompose(arm.reward);
   return static_cast<float>(ComputePriority(options_.rule, inputs, kNoLimits).value);
 }
 

@@ -1,4 +1,5 @@
-// What a training step calls must not allocate: counts every use of operator new in this program.
+// The functions that a training step calls must not allocate. The test counts every call of
+// operator new in this program.
 
 #include <gtest/gtest.h>
 

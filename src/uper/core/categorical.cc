@@ -58,7 +58,7 @@ void ProjectCategorical(const AtomSupport& support, std::span<const Real> probab
                         double reward, double discount, std::span<Real> projected) {
   CheckSupport(support);
   UPER_CHECK(probabilities.size() == support.atoms && projected.size() == support.atoms,
-             "one probability an atom");
+             "one probability per atom");
   UPER_CHECK(std::isfinite(reward) && std::isfinite(discount), "reward and discount are finite");
   std::fill(projected.begin(), projected.end(), Real{0});
   const double last = static_cast<double>(support.atoms - 1);
@@ -77,10 +77,10 @@ template <typename Real>
 void CategoricalQuantiles(const AtomSupport& support, std::span<const Real> probabilities,
                           std::span<Real> quantiles) {
   CheckSupport(support);
-  UPER_CHECK(probabilities.size() == support.atoms, "one probability an atom");
+  UPER_CHECK(probabilities.size() == support.atoms, "one probability per atom");
   double mass = 0;
   for (const Real probability : probabilities) mass += static_cast<double>(probability);
-  // Walks along the atoms: the cumulative probability is `below` at atom j - 1 and `upto` at j.
+  // The cumulative probability is `below` at atom j - 1 and `upto` at atom j.
   std::size_t j = 0;
   double below = 0;
   double upto = static_cast<double>(probabilities[0]);

@@ -44,7 +44,7 @@ std::vector<Real> RandomDistribution(std::size_t atoms, RandomStream& random) {
   return result;
 }
 
-// Every target atom looks at every source atom: sum_j p_j max(0, 1 - |z'_j - z_i| / spacing).
+// The sum over all pairs of target and source atoms: sum_j p_j max(0, 1 - |z'_j - z_i| / spacing).
 template <typename Real>
 std::vector<double> NaiveProjection(const AtomSupport& support, const std::vector<Real>& p,
                                     double reward, double discount) {

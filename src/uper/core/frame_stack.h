@@ -11,12 +11,12 @@
 
 namespace uper {
 
-// Stands for a frame of zeros: the padding of a stack that is not full yet.
+// The id of a frame of zeros, which pads a stack that is not full yet.
 inline constexpr std::uint64_t kZeroFrame = std::numeric_limits<std::uint64_t>::max();
 
-// Which frames an observation consists of, by frame id, oldest first. Before `depth` frames exist
-// zeros stand *behind* them (A000, AB00, ABC0, ABCD, BCDE: DQN Zoo's order). One of these for each
-// environment: Clear() at a reset, Push() at every observation including the first and the last.
+// The ids of the frames in an observation, oldest first. Until `depth` frames exist, zeros follow
+// them (A000, AB00, ABC0, ABCD, BCDE: DQN Zoo's order). Use one stack per environment. Call Clear()
+// at a reset and Push() for every observation, the first and the last included.
 class FrameStack {
  public:
   static constexpr std::size_t kMaxDepth = 8;

@@ -8,10 +8,10 @@
 namespace uper {
 namespace {
 
-// Probabilities are quotients of sums: a certain item may come out a few roundings above 1.
+// Probabilities are quotients of sums, so rounding can put that of a certain item slightly above 1.
 constexpr double kLargestProbability = 1 + 1e-9;
 
-// The probability whose weight becomes 1.
+// The probability of an item with weight 1.
 double UnitProbability(std::span<const double> probabilities, double size,
                        WeightNormalization normalization, double smallest_probability) {
   switch (normalization) {
@@ -22,7 +22,7 @@ double UnitProbability(std::span<const double> probabilities, double size,
     case WeightNormalization::kBufferMax:
       return smallest_probability;
   }
-  UPER_CHECK(false, "not a normalisation");
+  UPER_CHECK(false, "not a normalization");
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ double UnitProbability(std::span<const double> probabilities, double size,
 void ImportanceWeights(std::span<const double> probabilities, double size,
                        double importance_exponent, WeightNormalization normalization,
                        double smallest_probability, std::span<float> weights) {
-  UPER_CHECK(weights.size() == probabilities.size(), "one weight a probability");
+  UPER_CHECK(weights.size() == probabilities.size(), "one weight per probability");
   UPER_CHECK(size >= 1, "the buffer holds at least one item");
   UPER_CHECK(importance_exponent >= 0 && importance_exponent <= 1, "the exponent is in [0, 1]");
   if (probabilities.empty()) return;

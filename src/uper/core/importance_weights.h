@@ -8,9 +8,9 @@
 
 namespace uper {
 
-// What importance weights are divided by.
+// The divisor of importance weights.
 enum class WeightNormalization {
-  kNone,       // nothing
+  kNone,       // 1
   kBatchMax,   // the largest weight of the batch (DQN Zoo)
   kBufferMax,  // the largest weight any item of the buffer could get
 };
@@ -18,9 +18,9 @@ enum class WeightNormalization {
 inline constexpr float kSmallestWeight = std::numeric_limits<float>::min();
 inline constexpr float kLargestWeight = std::numeric_limits<float>::max();
 
-// The weight of an item that is drawn with `probability`, relative to one of `unit_probability`,
-// whose weight is 1: (N P_i)^-beta / (N P_unit)^-beta = (P_unit / P_i)^beta, so that no power can
-// overflow. Kept within [smallest normal float, largest].
+// The weight of an item that is drawn with `probability`. An item drawn with `unit_probability` has
+// weight 1: (N P_i)^-beta / (N P_unit)^-beta = (P_unit / P_i)^beta, in which no power can overflow.
+// The result is limited to [smallest normal float, largest].
 UPER_HOST_DEVICE inline float RelativeWeight(double probability, double unit_probability,
                                              double importance_exponent, double largest) {
   const double weight = std::pow(unit_probability / probability, importance_exponent);
@@ -28,15 +28,15 @@ UPER_HOST_DEVICE inline float RelativeWeight(double probability, double unit_pro
   return static_cast<float>(weight < smallest ? smallest : largest < weight ? largest : weight);
 }
 
-// The largest weight that a normalisation hands out.
+// The largest weight that a normalization returns.
 UPER_HOST_DEVICE inline double LargestWeight(WeightNormalization normalization) {
   return normalization == WeightNormalization::kNone ? static_cast<double>(kLargestWeight) : 1.0;
 }
 
-// w_i = (size * P_i)^(-importance_exponent), normalised as asked. `smallest_probability` is the
-// smallest positive probability of any stored item; it is read for kBufferMax alone. The result of
-// kBatchMax and kBufferMax lies in (0, 1], that of kNone is positive and finite. REQUIRES:
-// probabilities in (0, 1], size >= 1, importance_exponent in [0, 1], weights.size() ==
+// w_i = (size * P_i)^(-importance_exponent), divided by what `normalization` says.
+// `smallest_probability` is the smallest positive probability of any stored item; only kBufferMax
+// reads it. Weights are in (0, 1] for kBatchMax and kBufferMax, and positive and finite for kNone.
+// REQUIRES: probabilities in (0, 1], size >= 1, importance_exponent in [0, 1], weights.size() ==
 // probabilities.size().
 void ImportanceWeights(std::span<const double> probabilities, double size,
                        double importance_exponent, WeightNormalization normalization,

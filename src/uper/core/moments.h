@@ -5,7 +5,7 @@
 
 namespace uper {
 
-// The sum in one fixed order that a compiler can vectorise: lane i takes every eighth value, then
+// The sum in one fixed order that a compiler can vectorize. Lane i adds every eighth value; then
 // the lanes are added pairwise.
 inline double LaneSum(std::span<const double> values) {
   constexpr std::size_t kLanes = 8;
@@ -19,8 +19,8 @@ inline double LaneSum(std::span<const double> values) {
          ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-// Mean and population variance (divided by n), by two passes over the distances to the first value:
-// no cancellation for large offsets, and equal values have a variance of exactly 0.
+// Mean and population variance (divided by n). Two passes over the distances to the first value
+// avoid cancellation for large offsets. Equal values have a variance of exactly 0.
 struct Moments {
   double mean = 0;
   double variance = 0;
@@ -42,8 +42,8 @@ Moments ComputeMoments(std::span<const Real> values) {
   return {.mean = origin + mean, .variance = squares / n};
 }
 
-// Moments of a sequence that arrives in pieces (Chan et al. 1983): only non-negative terms are
-// added to `squares`. Not thread-safe.
+// Moments of a sequence that arrives in blocks (Chan et al. 1983). `squares` is a sum of
+// non-negative terms. Not thread-safe.
 struct RunningMoments {
   double count = 0;
   double mean = 0;

@@ -34,7 +34,7 @@ TEST(NStepTest, OneStepIsItself) {
 }
 
 TEST(NStepTest, ZeroDiscountCutsEverythingBehindIt) {
-  // 1 + 0.5 * 2; the reward behind the zero is not even multiplied.
+  // 1 + 0.5 * 2; the reward after the zero is not read.
   const std::vector<double> rewards = {1, 2, std::numeric_limits<double>::infinity()};
   const std::vector<double> discounts = {0.5, 0, 0.5};
   const NStepReturn result = AccumulateNStep(rewards, discounts);

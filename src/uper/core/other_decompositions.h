@@ -4,10 +4,10 @@
 
 namespace uper {
 
-// The other decompositions of the paper, on finite samples: each identity holds exactly (to
-// rounding) when all variances are population variances.
+// The other decompositions of the paper, for finite samples. Variances are population variances, so
+// that each identity holds up to rounding.
 
-// DEUP (eqs. deup_*): total uncertainty of an estimate Q against samples of the target Theta,
+// DEUP (eqs. deup_*): total uncertainty of an estimate Q for samples of the target Theta,
 //   U(Q) = E[(Theta - Q)^2] = V[Theta] + (Q - E[Theta])^2 = aleatoric + epistemic.
 struct DeupUncertainty {
   double total = 0;
@@ -17,8 +17,8 @@ struct DeupUncertainty {
 DeupUncertainty DecomposeDeup(std::span<const double> targets, double estimate);
 
 // Quantile regression (SM, eq. uncertainty_decomposition), over quantiles theta and rewards r:
-//   U = E_{tau,r}[(r - theta_tau)^2] = (mean r - Q)^2 + V[r] + V_tau[theta];
-// and the TD error's own, E_r[(r - Q)^2] = (mean r - Q)^2 + V[r].
+//   U = E_{tau,r}[(r - theta_tau)^2] = (mean r - Q)^2 + V[r] + V_tau[theta].
+// The squared TD error is E_r[(r - Q)^2] = (mean r - Q)^2 + V[r].
 struct QuantileErrorTerms {
   double true_distance_sq = 0;     // (E*)^2 = (mean r - Q)^2
   double target_variance = 0;      // V[r]

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "uper/core/host_device.h"
@@ -11,33 +14,29 @@
 
 namespace uper {
 
-// Everything a replay memory can be prioritised by. `_delta` rules use E_delta, which contains the
-// distance to the target, where the others use the members' disagreement E alone.
+// What replay memory can be prioritized by. kPriorityRules below says what each rule is. A rule
+// with
+// `_delta` uses E_delta, which contains the distance to the target; the others use E alone.
 enum class PriorityRule {
-  kUniform,         // 1
-  kTd,              // mean over members of |target - Q_k|
-  kCounts,          // 1 / sqrt(1 + visits)
-  kOracle,          // |true mean - Q|; only where the truth is known
-  kTotal,           // U
-  kTotalDelta,      // U_delta
-  kEpistemic,       // E
-  kEpistemicDelta,  // E_delta
-  kInfoGain,        // 1/2 ln(1 + E / A)
-  kInfoGainDelta,   // 1/2 ln(1 + E_delta / A): UPER
-  kRatioEa,         // E / A
+  kUniform,
+  kTd,
+  kCounts,
+  kOracle,
+  kTotal,
+  kTotalDelta,
+  kEpistemic,
+  kEpistemicDelta,
+  kInfoGain,
+  kInfoGainDelta,  // UPER
+  kRatioEa,
   kRatioEaDelta,
-  kRatioEu,  // E / U
+  kRatioEu,
   kRatioEuDelta,
-  kRatioE2u,  // E^2 / U
+  kRatioE2u,
   kRatioE2uDelta,
-  kRatioE3u,  // E^3 / U
+  kRatioE3u,
   kRatioE3uDelta,
 };
-
-// Names as users write them ("info_gain_delta"), and all rules in the order above.
-std::string_view PriorityRuleName(PriorityRule rule);
-std::optional<PriorityRule> PriorityRuleFromName(std::string_view name);
-std::span<const PriorityRule> AllPriorityRules();
 
 // Keeps priorities finite.
 struct PriorityLimits {
@@ -45,7 +44,7 @@ struct PriorityLimits {
   double cap = 100;                // largest priority handed out; > 0 and finite
 };
 
-// What the rules look at. Only the fields that a rule names are read.
+// What the rules look at. A rule reads only the fields that PriorityNeeds names.
 struct PriorityInputs {
   Uncertainty uncertainty;
   double td_error = 0;         // mean over members of |delta_k|
@@ -53,12 +52,143 @@ struct PriorityInputs {
   double oracle_distance = 0;  // |true mean - Q|
 };
 
-// A priority, and which limit shaped it (both are logged).
+// A priority, and which limit changed it (both are logged).
 struct Priority {
   double value = 0;
   bool floored = false;  // the floor was at least as large as A, in a rule that divides by it
   bool capped = false;
 };
+
+// Which fields of PriorityInputs a rule reads.
+struct PriorityNeeds {
+  bool td_error = false;
+  bool uncertainty = false;
+  bool visits = false;
+  bool truth = false;  // oracle_distance: known in simulations only
+};
+
+// Everything that the program says about a rule and checks before it is used.
+struct PriorityRuleInfo {
+  PriorityRule rule{};       // RegisterPriorityRule() sets it
+  std::string_view name;     // as users write it
+  std::string_view formula;  // for documents
+  PriorityNeeds needs;
+  // It divides by A alone, so it needs a distribution of returns.
+  bool divides_by_aleatoric = false;
+  // It reads the disagreement E without the distance to the target, which is 0 for one member.
+  bool zero_for_one_member = false;
+  // The formula of a registered rule. nullptr: the rule is a case of ComputePriority.
+  Priority (*compute)(const PriorityInputs&, const PriorityLimits&) = nullptr;
+
+  // Whether the agents with a network know all that the rule needs.
+  constexpr bool for_networks() const { return !needs.visits && !needs.truth; }
+};
+
+// The built-in rules in the order of the enumeration. The names in configurations, the checks of
+// configurations and the documents come from this table.
+inline constexpr PriorityRuleInfo kPriorityRules[] = {
+    {.rule = PriorityRule::kUniform, .name = "uniform", .formula = "1"},
+    {.rule = PriorityRule::kTd,
+     .name = "td",
+     .formula = "mean over members of |target - Q_k|",
+     .needs = {.td_error = true}},
+    {.rule = PriorityRule::kCounts,
+     .name = "counts",
+     .formula = "1 / sqrt(1 + visits)",
+     .needs = {.visits = true}},
+    {.rule = PriorityRule::kOracle,
+     .name = "oracle",
+     .formula = "|true mean - Q|",
+     .needs = {.truth = true}},
+    {.rule = PriorityRule::kTotal, .name = "total", .formula = "U", .needs = {.uncertainty = true}},
+    {.rule = PriorityRule::kTotalDelta,
+     .name = "total_delta",
+     .formula = "U_delta",
+     .needs = {.uncertainty = true}},
+    {.rule = PriorityRule::kEpistemic,
+     .name = "epistemic",
+     .formula = "E",
+     .needs = {.uncertainty = true},
+     .zero_for_one_member = true},
+    {.rule = PriorityRule::kEpistemicDelta,
+     .name = "epistemic_delta",
+     .formula = "E_delta",
+     .needs = {.uncertainty = true}},
+    {.rule = PriorityRule::kInfoGain,
+     .name = "info_gain",
+     .formula = "1/2 ln(1 + E / A)",
+     .needs = {.uncertainty = true},
+     .divides_by_aleatoric = true,
+     .zero_for_one_member = true},
+    {.rule = PriorityRule::kInfoGainDelta,
+     .name = "info_gain_delta",
+     .formula = "1/2 ln(1 + E_delta / A): UPER",
+     .needs = {.uncertainty = true},
+     .divides_by_aleatoric = true},
+    {.rule = PriorityRule::kRatioEa,
+     .name = "ratio_ea",
+     .formula = "E / A",
+     .needs = {.uncertainty = true},
+     .divides_by_aleatoric = true,
+     .zero_for_one_member = true},
+    {.rule = PriorityRule::kRatioEaDelta,
+     .name = "ratio_ea_delta",
+     .formula = "E_delta / A",
+     .needs = {.uncertainty = true},
+     .divides_by_aleatoric = true},
+    {.rule = PriorityRule::kRatioEu,
+     .name = "ratio_eu",
+     .formula = "E / U",
+     .needs = {.uncertainty = true},
+     .zero_for_one_member = true},
+    {.rule = PriorityRule::kRatioEuDelta,
+     .name = "ratio_eu_delta",
+     .formula = "E_delta / U_delta",
+     .needs = {.uncertainty = true}},
+    {.rule = PriorityRule::kRatioE2u,
+     .name = "ratio_e2u",
+     .formula = "E^2 / U",
+     .needs = {.uncertainty = true},
+     .zero_for_one_member = true},
+    {.rule = PriorityRule::kRatioE2uDelta,
+     .name = "ratio_e2u_delta",
+     .formula = "E_delta^2 / U_delta",
+     .needs = {.uncertainty = true}},
+    {.rule = PriorityRule::kRatioE3u,
+     .name = "ratio_e3u",
+     .formula = "E^3 / U",
+     .needs = {.uncertainty = true},
+     .zero_for_one_member = true},
+    {.rule = PriorityRule::kRatioE3uDelta,
+     .name = "ratio_e3u_delta",
+     .formula = "E_delta^3 / U_delta",
+     .needs = {.uncertainty = true}},
+};
+static_assert([] {
+  for (std::size_t i = 0; i < std::size(kPriorityRules); ++i) {
+    if (static_cast<std::size_t>(kPriorityRules[i].rule) != i) return false;
+  }
+  return true;
+}());
+
+constexpr bool IsBuiltIn(PriorityRule rule) {
+  return static_cast<std::size_t>(rule) < std::size(kPriorityRules);
+}
+
+// The functions below throw Error for a value that is not a rule.
+const PriorityRuleInfo& InfoOf(PriorityRule rule);
+std::string_view PriorityRuleName(PriorityRule rule);
+std::optional<PriorityRule> PriorityRuleFromName(std::string_view name);
+// The built-in rules and then the registered ones. Valid until the next registration.
+std::span<const PriorityRule> AllPriorityRules();
+// The rules as a table of Markdown.
+std::string PriorityDocumentation();
+
+// Adds a rule with a formula of the caller's. Configurations then accept its name. It runs on the
+// CPU only, as the GPU cannot call info.compute. Copies the texts. Not thread-safe: register all
+// rules before the first use of any rule. Throws Error(kUsage) if the name is taken or not made of
+// [a-z0-9_], or if there is no formula.
+PriorityRule RegisterPriorityRule(const PriorityRuleInfo& info);
 
 // 1/2 ln(1 + epistemic / (aleatoric + floor)): the information gained about the mean from one more
 // sample, entropy of the prior minus entropy of the posterior (eq. prob_info_gain).
@@ -128,10 +258,15 @@ UPER_HOST_DEVICE inline Priority FromRatio(Ratio ratio, double epistemic, double
   return priority;
 }
 
+// The priority by a registered rule, within the limits; NaN for a value that is not a rule.
+Priority ComputeRegistered(PriorityRule rule, const PriorityInputs& inputs,
+                           const PriorityLimits& limits);
+
 }  // namespace priority_internal
 
 // The priority of one item. If a field that the rule reads is NaN, infinite or negative, the value
-// is NaN, which the replay memory refuses and counts; otherwise it is in [0, limits.cap].
+// is NaN, which replay memory refuses and counts. Otherwise it is in [0, limits.cap]. Allocates
+// nothing.
 UPER_HOST_DEVICE inline Priority ComputePriority(PriorityRule rule, const PriorityInputs& inputs,
                                                  const PriorityLimits& limits) {
   using namespace priority_internal;
@@ -174,7 +309,11 @@ UPER_HOST_DEVICE inline Priority ComputePriority(PriorityRule rule, const Priori
     case PriorityRule::kRatioE3uDelta:
       return FromRatio(Ratio::kE3u, u.epistemic_delta, u.aleatoric, limits);
   }
+#ifdef __CUDA_ARCH__
   return {.value = kNan};
+#else
+  return ComputeRegistered(rule, inputs, limits);
+#endif
 }
 
 }  // namespace uper

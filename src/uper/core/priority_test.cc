@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -19,7 +20,12 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// The fields a rule may read, written down apart from the implementation.
+// All rules except for those that a test registered.
+std::span<const PriorityRule> BuiltInRules() {
+  return AllPriorityRules().first(std::size(kPriorityRules));
+}
+
+// The fields that a rule may read, independent of the implementation.
 std::vector<double PriorityInputs::*> PlainField(PriorityRule rule) {
   switch (rule) {
     case PriorityRule::kTd:
@@ -53,8 +59,8 @@ PriorityInputs AllNan() {
           .oracle_distance = kNan};
 }
 
-// `main` goes to the field a rule starts from, `aleatoric` to A where it is read; the fields that
-// the rule must not look at are NaN.
+// `main` is the value of the field that a rule starts from, `aleatoric` that of A if the rule reads
+// it. The fields that the rule must not read are NaN.
 PriorityInputs InputsFor(PriorityRule rule, double main, double aleatoric) {
   PriorityInputs inputs = AllNan();
   for (const auto field : PlainField(rule)) inputs.*field = main;
@@ -79,10 +85,10 @@ TEST(PriorityRuleTest, NamesRoundTripAndTheListIsComplete) {
                                           "ratio_eu",  "ratio_eu_delta",
                                           "ratio_e2u", "ratio_e2u_delta",
                                           "ratio_e3u", "ratio_e3u_delta"};
-  ASSERT_EQ(AllPriorityRules().size(), names.size());
-  EXPECT_EQ(AllPriorityRules().back(), PriorityRule::kRatioE3uDelta);
+  ASSERT_EQ(BuiltInRules().size(), names.size());
+  EXPECT_EQ(BuiltInRules().back(), PriorityRule::kRatioE3uDelta);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const PriorityRule rule = AllPriorityRules()[i];
+    const PriorityRule rule = BuiltInRules()[i];
     EXPECT_EQ(static_cast<std::size_t>(rule), i);
     EXPECT_EQ(PriorityRuleName(rule), names[i]);
     EXPECT_EQ(PriorityRuleFromName(names[i]), rule);
@@ -94,7 +100,73 @@ TEST(PriorityRuleTest, UnknownNamesAreNone) {
     EXPECT_FALSE(PriorityRuleFromName(name).has_value()) << name;
   }
   // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): on purpose
-  EXPECT_THROW(PriorityRuleName(static_cast<PriorityRule>(18)), Error);
+  const auto no_rule = static_cast<PriorityRule>(1000);
+  EXPECT_THROW(PriorityRuleName(no_rule), Error);
+  EXPECT_TRUE(std::isnan(ComputePriority(no_rule, {}, {}).value));
+}
+
+TEST(PriorityRuleTest, TheTableSaysWhatTheFormulasDo) {
+  for (const PriorityRuleInfo& info : kPriorityRules) {
+    SCOPED_TRACE(info.name);
+    const auto plain = PlainField(info.rule);
+    const auto reads = [&](double PriorityInputs::* field) {
+      return std::find(plain.begin(), plain.end(), field) != plain.end();
+    };
+    EXPECT_EQ(info.needs.td_error, reads(&PriorityInputs::td_error));
+    EXPECT_EQ(info.needs.visits, reads(&PriorityInputs::visits));
+    EXPECT_EQ(info.needs.truth, reads(&PriorityInputs::oracle_distance));
+    EXPECT_EQ(info.needs.uncertainty, !UncertaintyFields(info.rule).empty());
+    // Without noise a rule that divides by A alone is limited by the floor only.
+    const double value = Value(info.rule, 1, 0, {.aleatoric_floor = 1e-100, .cap = 1e200});
+    EXPECT_EQ(info.divides_by_aleatoric, value > 100) << value;
+    // One member: E = 0, all else is positive.
+    const PriorityInputs one = {.uncertainty = {.aleatoric = 1,
+                                                .target_distance_sq = 1,
+                                                .epistemic_delta = 1,
+                                                .total = 1,
+                                                .total_delta = 2},
+                                .td_error = 1,
+                                .oracle_distance = 1};
+    EXPECT_EQ(info.zero_for_one_member, ComputePriority(info.rule, one, {}).value == 0);
+    EXPECT_NE(PriorityDocumentation().find("| `" + std::string(info.name) + "` | "),
+              std::string::npos);
+  }
+}
+
+Priority HalfTdError(const PriorityInputs& inputs, const PriorityLimits&) {
+  return {.value = inputs.td_error / 2, .floored = true};
+}
+
+TEST(PriorityRuleTest, ARegisteredRuleIsComputedWithinTheLimits) {
+  const PriorityRule rule = RegisterPriorityRule({.name = std::string("half_td"),
+                                                  .formula = "|delta| / 2",
+                                                  .needs = {.td_error = true},
+                                                  .compute = &HalfTdError});
+  EXPECT_FALSE(IsBuiltIn(rule));
+  EXPECT_EQ(PriorityRuleName(rule), "half_td");
+  EXPECT_EQ(PriorityRuleFromName("half_td"), rule);
+  EXPECT_EQ(InfoOf(rule).rule, rule);
+  EXPECT_EQ(AllPriorityRules().back(), rule);
+  EXPECT_NE(PriorityDocumentation().find("| `half_td` | \\|delta\\| / 2 | TD error | yes |"),
+            std::string::npos);
+  const auto priority = [&](double td_error) {
+    return ComputePriority(rule, {.td_error = td_error}, {.cap = 10});
+  };
+  EXPECT_EQ(priority(3).value, 1.5);
+  EXPECT_TRUE(priority(3).floored);
+  EXPECT_FALSE(priority(20).capped);
+  EXPECT_EQ(priority(22).value, 10);
+  EXPECT_TRUE(priority(22).capped);
+  for (const double bad : {-1.0, kNan, kInfinity}) EXPECT_TRUE(std::isnan(priority(bad).value));
+}
+
+TEST(PriorityRuleTest, RegistrationRefusesWhatCannotWork) {
+  const std::size_t rules = AllPriorityRules().size();
+  for (const char* name : {"", "td", "Upper", "a b", "a.b"}) {
+    EXPECT_THROW(RegisterPriorityRule({.name = name, .compute = &HalfTdError}), Error) << name;
+  }
+  EXPECT_THROW(RegisterPriorityRule({.name = "without_formula"}), Error);
+  EXPECT_EQ(AllPriorityRules().size(), rules);
 }
 
 TEST(PriorityTest, HandValues) {
@@ -133,7 +205,7 @@ TEST(PriorityTest, HandValues) {
 }
 
 TEST(PriorityTest, OnlyTheNamedFieldsAreRead) {
-  for (const PriorityRule rule : AllPriorityRules()) {
+  for (const PriorityRule rule : BuiltInRules()) {
     SCOPED_TRACE(PriorityRuleName(rule));
     EXPECT_TRUE(std::isfinite(Value(rule, 2, 3)));
     if (rule != PriorityRule::kUniform) {
@@ -150,14 +222,14 @@ TEST(PriorityTest, OnlyTheNamedFieldsAreRead) {
 TEST(PriorityTest, MoreAleatoricNeverRaisesAndMoreEpistemicNeverLowers) {
   RandomStream random(1, "priority");
   const PriorityLimits limits = {.aleatoric_floor = 1e-10, .cap = 1e6};
-  for (const PriorityRule rule : AllPriorityRules()) {
+  for (const PriorityRule rule : BuiltInRules()) {
     if (!DividesByAleatoric(rule)) continue;
     for (int i = 0; i < 2000; ++i) {
       const double e = std::exp2(random.Uniform() * 80 - 60);
       const double a = std::exp2(random.Uniform() * 80 - 60);
       const double more = 1 + random.Uniform();
       const double value = Value(rule, e, a, limits);
-      // Two results that round alike may cross by a rounding.
+      // Rounding can swap two results that are nearly equal.
       EXPECT_LE(Value(rule, e, a * more, limits), value * (1 + 1e-15));
       EXPECT_GE(Value(rule, e * more, a, limits), value * (1 - 1e-15));
     }
@@ -165,7 +237,7 @@ TEST(PriorityTest, MoreAleatoricNeverRaisesAndMoreEpistemicNeverLowers) {
 }
 
 TEST(PriorityTest, NothingToLearnGivesZero) {
-  for (const PriorityRule rule : AllPriorityRules()) {
+  for (const PriorityRule rule : BuiltInRules()) {
     if (UncertaintyFields(rule).empty()) continue;
     for (const double aleatoric : {0.0, 1e-300, 1.0, 1e300}) {
       EXPECT_EQ(Value(rule, 0, aleatoric), 0) << PriorityRuleName(rule);
@@ -183,7 +255,7 @@ TEST(PriorityTest, FloorKeepsPrioritiesFiniteAndIsReported) {
   EXPECT_FALSE(first.capped);
   EXPECT_NEAR(Value(PriorityRule::kInfoGainDelta, 1, 0, {.aleatoric_floor = 1e-4}), 4.605220184,
               1e-8);
-  for (const PriorityRule rule : AllPriorityRules()) {
+  for (const PriorityRule rule : BuiltInRules()) {
     SCOPED_TRACE(PriorityRuleName(rule));
     const PriorityLimits limits = {.aleatoric_floor = 0.5, .cap = 1e9};
     const auto floored = [&](double a) {
@@ -199,7 +271,7 @@ TEST(PriorityTest, FloorKeepsPrioritiesFiniteAndIsReported) {
 }
 
 TEST(PriorityTest, CapLimitsAndIsReported) {
-  for (const PriorityRule rule : AllPriorityRules()) {
+  for (const PriorityRule rule : BuiltInRules()) {
     SCOPED_TRACE(PriorityRuleName(rule));
     const double main = rule == PriorityRule::kCounts ? 0 : 50;
     const PriorityInputs inputs = InputsFor(rule, main, 1);
@@ -217,7 +289,7 @@ bool Acceptable(double x) { return std::isfinite(x) && x >= 0; }
 
 // The numeric policy for one pair of inputs and every rule.
 void CheckPolicy(double main, double aleatoric, const PriorityLimits& limits) {
-  for (const PriorityRule rule : AllPriorityRules()) {
+  for (const PriorityRule rule : BuiltInRules()) {
     const bool valid = (rule == PriorityRule::kUniform || Acceptable(main)) &&
                        (!DividesByAleatoric(rule) || Acceptable(aleatoric));
     const double value = Value(rule, main, aleatoric, limits);

@@ -27,7 +27,7 @@ template <typename Real>
 void CheckShapes(std::span<const Real> theta, std::span<const Real> targets, Real kappa,
                  std::span<Real> gradient) {
   UPER_CHECK(!theta.empty() && !targets.empty(), "quantiles and targets are needed");
-  UPER_CHECK(gradient.size() == theta.size(), "one derivative a quantile");
+  UPER_CHECK(gradient.size() == theta.size(), "one derivative per quantile");
   UPER_CHECK(kappa >= 0 && std::isfinite(kappa), "kappa is finite and not negative");
 }
 
@@ -41,7 +41,7 @@ std::vector<double> QuantileMidpoints(std::size_t m) {
 
 void QuantileRegressionStep(std::span<double> theta, std::span<const double> midpoints,
                             double sample, double step) {
-  UPER_CHECK(theta.size() == midpoints.size(), "one midpoint a quantile");
+  UPER_CHECK(theta.size() == midpoints.size(), "one midpoint per quantile");
   for (std::size_t i = 0; i < theta.size(); ++i) {
     theta[i] += step * (midpoints[i] - (sample < theta[i] ? 1.0 : 0.0));
   }

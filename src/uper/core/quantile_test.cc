@@ -126,8 +126,8 @@ TYPED_TEST(QuantileHuberTest, EqualNumbersCostNothing) {
   }
 }
 
-// Sorted against pairwise. The sums are of numbers as large as `size`; double sums differ by a few
-// roundings of that, results in float by theirs.
+// The terms of the sums are as large as `size`. Sums in double differ by a few roundings of it,
+// results in float by a few roundings of float.
 template <typename Real>
 void ExpectSortedEqualsPairwise(const std::vector<Real>& theta, const std::vector<Real>& targets,
                                 Real kappa, double size) {
@@ -238,7 +238,7 @@ TYPED_TEST(QuantileHuberTest, NotFiniteInIsNotFiniteOut) {
 }
 
 TYPED_TEST(QuantileHuberTest, SorterIsNotConfusedByNumbersWithoutOrder) {
-  // NaN breaks the order that sorting relies on: with many of them a sort may leave its array.
+  // NaN breaks the order that sorting needs: with many of them a sort may access memory outside.
   for (const TypeParam bad :
        {std::numeric_limits<TypeParam>::quiet_NaN(), std::numeric_limits<TypeParam>::infinity()}) {
     std::vector<TypeParam> targets(201);

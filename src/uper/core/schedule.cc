@@ -9,7 +9,7 @@ double LinearSchedule::At(double t) const {
   if (t >= end) return to;
   if (t <= start) return from;
   const double value = from + (to - from) * ((t - start) / (end - start));
-  // Rounding must not lead outside: an exponent or a probability would leave its range.
+  // Without the clamp, rounding could move an exponent or a probability out of its range.
   return std::clamp(value, std::min(from, to), std::max(from, to));
 }
 

@@ -2,8 +2,8 @@
 
 namespace uper {
 
-// Constant at `from` until `start`, then linear to `to`, which is reached at `end` and kept.
-// Units are the caller's (frames, transitions). With start == end it is a step at that point.
+// Equals `from` until `start`, then changes linearly, and equals `to` from `end` on. The caller
+// chooses the unit of time (frames, transitions). With start == end it is a step at that point.
 struct LinearSchedule {
   double from = 0;
   double to = 0;

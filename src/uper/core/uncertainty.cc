@@ -9,7 +9,7 @@
 namespace uper {
 namespace {
 
-// Quantiles and members are handled in blocks of this many, whose sums lie on the stack.
+// Quantiles and members are processed in blocks of this size, so that the sums fit on the stack.
 constexpr std::size_t kBlock = 64;
 
 // REQUIRES: 1 <= n <= kBlock. Works on distances from x[0]: exact for equal values.
@@ -39,9 +39,9 @@ RunningMoments RowMoments(const Real* row, std::size_t quantiles) {
   return moments;
 }
 
-// mean[t] = mean over members of theta[k, first + t] - theta[0, first + t], t < n. Measured from
-// member 0, so that neither a common offset nor equal members cost anything. Inlined because only
-// then is the compiler sure that `mean` is apart from theta, and vectorises without looking.
+// mean[t] = mean over members of theta[k, first + t] - theta[0, first + t], t < n. Distances
+// to member 0 keep all digits under a common offset, and equal members give exactly 0. Inlining
+// lets the compiler prove that `mean` does not alias theta, so that it vectorizes without a check.
 template <typename Real>
 [[gnu::always_inline]] inline void MemberMeans(const Real* theta, EnsembleShape shape,
                                                std::size_t first, std::size_t n, double* mean) {
@@ -86,7 +86,7 @@ void MemberDeviations(const Real* theta, EnsembleShape shape, std::size_t member
   }
 }
 
-// mean, epistemic, aleatoric and total: what does not depend on a target.
+// The fields that do not depend on a target: mean, epistemic, aleatoric and total.
 template <typename Real>
 Uncertainty DecomposeEnsemble(const Real* theta, EnsembleShape shape) {
   RunningMoments distribution;  // of the members' mean quantiles, from theta[0, 0]
@@ -111,9 +111,9 @@ Uncertainty DecomposeEnsemble(const Real* theta, EnsembleShape shape) {
 }
 
 // Sum over members and quantiles of ((theta_k,tau - mean_k theta_k,tau) - (mean theta_k - Q))^2:
-// how much the members differ in the shape of their distributions. It is the sum of the members'
-// variances over tau of theta_k,tau - mean_k theta_k,tau. Members are taken in blocks too, because
-// each one's moments must be kept while the quantile blocks pass.
+// how much the members differ in the shape of their distributions. It is the sum over members of
+// the variance over tau of theta_k,tau - mean_k theta_k,tau. Members are processed in blocks too,
+// because the moments of each member must be kept while the loop passes the quantile blocks.
 template <typename Real>
 double ShapeDisagreement(const Real* theta, EnsembleShape shape) {
   double squares = 0;

@@ -7,7 +7,8 @@ namespace uper {
 
 // Uncertainty of one state-action pair, from the quantiles theta[member, quantile] of an ensemble.
 // All variances are population variances (divided by n), so the decompositions hold exactly.
-// Every field is non-negative but `mean`, and finite when the inputs are and no square overflows.
+// Every field except `mean` is non-negative. All are finite if the inputs are and no square
+// overflows.
 struct Uncertainty {
   double mean = 0;                // Q = E_{tau,psi}[theta]
   double epistemic = 0;           // E = E_tau[V_psi(theta)], disagreement of the members
@@ -40,7 +41,7 @@ Uncertainty DecomposeScalarTarget(std::span<const Real> theta, EnsembleShape sha
 // No pairs are formed:
 //   E_delta = discount^2 mean_k V_tau'(target_theta_k) + mean_k (mean T_k - mean theta_k)^2
 //             + mean_{k,tau} ((theta_k,tau - mean_k theta_k,tau) - (mean theta_k - Q))^2,
-//   target_distance_sq = (mean_k T_k - Q)^2, which E_delta is at least as large as.
+//   target_distance_sq = (mean_k T_k - Q)^2 <= E_delta.
 // target_theta has the same shape as theta. O(K M), allocates nothing. Instantiated for float and
 // double.
 template <typename Real>

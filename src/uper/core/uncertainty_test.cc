@@ -57,7 +57,7 @@ long double NaiveTotalDelta(const Array<Real>& theta, double target) {
   return sum / static_cast<long double>(theta.size());
 }
 
-// E over members and both quantile indices of (T - theta)^2, all pairs formed.
+// The mean of (T - theta)^2 over members and all pairs of quantiles.
 template <typename Real>
 long double NaivePairs(const Array<Real>& theta, const Array<Real>& next, EnsembleShape shape,
                        double reward, double discount) {
@@ -76,7 +76,7 @@ long double NaivePairs(const Array<Real>& theta, const Array<Real>& next, Ensemb
   return sum / pairs;
 }
 
-// A kind of array and how large its numbers are, for tolerances.
+// A kind of array and the size of its numbers, for tolerances.
 struct Family {
   std::string name;
   std::function<double(RandomStream&, std::size_t member, std::size_t quantile)> value;
@@ -181,8 +181,8 @@ TYPED_TEST(UncertaintyTest, EqualsTheDefinitions) {
       ExpectRelative(u.aleatoric, naive.aleatoric, 1e-12, "A");
       ExpectRelative(u.total, naive.epistemic + naive.aleatoric, 1e-12, "U");
       const long double total_delta = NaiveTotalDelta(theta, target);
-      // The mean is good to a few roundings of the largest number; the squared distance sees that
-      // error once more.
+      // The error of the mean is a few roundings of the largest number. The squared distance
+      // contains it once more.
       const double mean_error = 1e-15 * LargestSize(theta);
       EXPECT_NEAR(u.mean, static_cast<double>(naive.mean), mean_error);
       const double tolerance = 1e-12 * static_cast<double>(total_delta) +
