@@ -107,7 +107,8 @@ bool AppendLog::WritePending() {
     if (written <= 0) {
       Warn(std::string("cannot be written (") + strerror(errno) +
            "); training goes on, the rows are tried again");
-      // No half record for readers of the file meanwhile; if this fails too it is overwritten.
+      // Readers of the file must not see half a record. If this fails too, the next write
+      // overwrites it.
       [[maybe_unused]] const int ignored =
           ftruncate(descriptor_, static_cast<off_t>(position_.bytes));
       return false;

@@ -12,7 +12,7 @@ namespace uper {
 
 using WarningCallback = std::function<void(const std::string&)>;
 
-// Lets a repeated warning through once a minute.
+// Passes a repeated warning on at most once per minute.
 class RateLimitedWarning {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
@@ -28,26 +28,26 @@ class RateLimitedWarning {
   std::chrono::steady_clock::time_point last_;
 };
 
-// How far a log has come; part of a checkpoint.
+// The end of a log, for checkpoints.
 struct LogPosition {
-  std::uint64_t bytes = 0;  // of the file
-  std::string pending;      // appended but not in the file yet, because writing failed
+  std::uint64_t bytes = 0;  // length of the file
+  std::string pending;      // records that are not in the file, because writing failed
 
   bool operator==(const LogPosition&) const = default;
 };
 
-// A file that only grows, by whole records. A record that cannot be written is kept and tried again
-// with the next one (up to kMaxPending bytes; then they are given up), so a full disk delays rows
-// but neither loses them nor stops the caller. Only opening throws. Not thread-safe.
+// A file that only grows, by whole records. A record that cannot be written is kept and written
+// with the next one. So a full disk delays records, but does not lose them or stop the caller. More
+// than kMaxPending bytes of kept records are dropped. Only opening throws. Not thread-safe.
 class AppendLog {
  public:
   static constexpr std::size_t kMaxPending = std::size_t{4} << 20;
 
-  // A new, empty file in the place of any other. Throws Error(kUsage) or Error(kResources).
+  // Replaces any file by an empty one. Throws Error(kUsage) or Error(kResources).
   static AppendLog Create(const std::filesystem::path& path, RateLimitedWarning warn);
-  // The file cut to where it was at `position`: what was appended later is gone. If it is shorter
-  // than that, rows are missing, which is warned about, and the rest is cut to `whole(content)`
-  // bytes, the end of its last whole record.
+  // Opens the file and removes everything that was appended after `position`. If the file is
+  // shorter than that, records are missing: it warns and cuts the file to `whole(content)` bytes,
+  // the end of the last whole record.
   static AppendLog Continue(const std::filesystem::path& path, const LogPosition& position,
                             const std::function<std::size_t(std::string_view)>& whole,
                             RateLimitedWarning warn);
@@ -56,10 +56,10 @@ class AppendLog {
   AppendLog& operator=(AppendLog&&) = delete;
   ~AppendLog();
 
-  // Hands the record to the system, so that it survives the process.
+  // Gives the record to the operating system, so that it survives the end of the process.
   void Append(std::string_view record);
-  // Makes what was appended survive the machine too: has to be done before a checkpoint with
-  // position() counts. Returns what went wrong, or "". May be called from any thread.
+  // Makes the records survive a crash of the machine. Call it before a checkpoint with position()
+  // is published. Returns the problem, or "". May be called from any thread.
   std::string Sync() const;
   const LogPosition& position() const { return position_; }
 

@@ -16,7 +16,7 @@ std::size_t WholeLines(std::string_view text) {
   return end == std::string_view::npos ? 0 : end + 1;
 }
 
-// No file of this process can grow beyond the limit while this lives: a full disk for tests.
+// Simulates a full disk: during its lifetime no file of this process can grow beyond the limit.
 class SmallDisk {
  public:
   explicit SmallDisk(rlim_t bytes) {
@@ -97,7 +97,7 @@ TEST_F(AppendLogTest, AFullDiskDelaysRowsAndLosesNone) {
     EXPECT_EQ(log.position(), (LogPosition{.bytes = 8, .pending = "abcdefg\nABCDEFG\n"}));
     log.Sync();
   }
-  EXPECT_EQ(warnings_.size(), 1u);  // one a minute
+  EXPECT_EQ(warnings_.size(), 1u);  // one per minute
   EXPECT_NE(warnings_[0].find("cannot be written"), std::string::npos);
   log.Append("last\n");
   EXPECT_EQ(FileContent(path_), "0123456\nabcdefg\nABCDEFG\nlast\n");

@@ -17,7 +17,7 @@ constexpr int kSummaryValue = 1;
 constexpr int kValueTag = 1;
 constexpr int kValueSimpleValue = 2;
 
-// Kinds of field on the wire.
+// Wire types of protocol buffers.
 constexpr int kVarint = 0;
 constexpr int kFixed64 = 1;
 constexpr int kBytes = 2;
@@ -61,7 +61,7 @@ std::string EncodeScalar(const TaggedScalar& scalar) {
   return value;
 }
 
-// Rotated and shifted, so that the checksum of data that holds its own checksum is of use.
+// TFRecord rotates and shifts checksums, because a CRC of data that contains its CRC is useless.
 std::uint32_t MaskedCrc(std::string_view bytes) {
   return std::rotr(Crc32c(bytes), 15) + 0xA282EAD8U;
 }
@@ -74,7 +74,7 @@ std::uint64_t ReadFixed(std::string_view bytes) {
   return value;
 }
 
-// Bytes of the record at the front, or 0 if it is not whole.
+// Length of the first record, or 0 if it is incomplete or damaged.
 std::size_t RecordBytes(std::string_view bytes) {
   constexpr std::size_t kFrame = kLengthBytes + 2 * kCrcBytes;
   if (bytes.size() < kFrame) return 0;

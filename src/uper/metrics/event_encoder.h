@@ -16,10 +16,10 @@ struct TaggedScalar {
   double value = 0;  // stored as float
 };
 
-// The record every file starts with.
+// The first record of every file.
 std::string EventFileHeader(double wall_seconds);
 
-// One event with scalars of one step.
+// One event with the scalars of one step.
 std::string ScalarEvent(double wall_seconds, std::int64_t step,
                         std::span<const TaggedScalar> scalars);
 

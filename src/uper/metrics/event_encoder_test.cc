@@ -20,7 +20,7 @@ std::string Hex(std::string_view bytes) {
   return text;
 }
 
-// RFC 3720, B.4, and the check value of the catalogue of CRCs.
+// RFC 3720, B.4, and the check value of the catalog of CRCs.
 TEST(Crc32cTest, KnownAnswers) {
   EXPECT_EQ(Crc32c(""), 0u);
   EXPECT_EQ(Crc32c("123456789"), 0xE3069283u);
@@ -28,13 +28,13 @@ TEST(Crc32cTest, KnownAnswers) {
   EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62A8AB43u);
 }
 
-// Bytes of TensorFlow's own writer, taken apart by hand: 24 bytes of data, wall time 1.0, version.
+// Bytes that TensorFlow's own writer wrote: 24 bytes of data, wall time 1.0, version.
 TEST(EventEncoderTest, HeaderHasTheKnownBytes) {
   const std::string data =
       std::string("\x09") + std::string("\0\0\0\0\0\0\xf0\x3f", 8) + "\x1a\x0d" + "brain.Event:2";
   const std::string record = EventFileHeader(1.0);
   EXPECT_EQ(record.substr(0, 8), std::string("\x18\0\0\0\0\0\0\0", 8));
-  EXPECT_EQ(Hex(record.substr(8, 4)), "a37f4b22");  // the start of every event file there is
+  EXPECT_EQ(Hex(record.substr(8, 4)), "a37f4b22");  // the start of every event file
   EXPECT_EQ(record.substr(12, 24), data);
   EXPECT_EQ(record.size(), 40u);
 }

@@ -17,13 +17,13 @@ double SystemSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// Length of the whole lines at the front.
+// Length of the text up to its last line end.
 std::size_t WholeLines(std::string_view text) {
   const std::size_t end = text.rfind('\n');
   return end == std::string_view::npos ? 0 : end + 1;
 }
 
-// Binary text in a JSON string.
+// Bytes as hexadecimal digits, for a JSON string.
 std::string Hex(std::string_view bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -58,7 +58,7 @@ LogPosition Decode(const json& state, const char* log) {
           checkpoint::JsonMember<std::string>(position, "pending", "the state of the logs"))};
 }
 
-// A file that was lost altogether starts again with its header.
+// A file that was lost starts again with its header.
 AppendLog ContinueOrRestart(const std::filesystem::path& path, const LogPosition& position,
                             std::size_t (*whole)(std::string_view), const std::string& header,
                             const WarningCallback& warn) {
@@ -87,7 +87,7 @@ MetricsLog::MetricsLog(const MetricsLogOptions& options, const json& state)
 void MetricsLog::Append(const MetricsRow& row) {
   csv_.Append(MetricsLine(row));
   std::vector<TaggedScalar> scalars;
-  for (const MetricsColumn& column : MetricsColumns()) {
+  for (const MetricsColumn& column : kMetricsColumns) {
     const std::optional<double> value = column.ValueIn(row);
     if (value && column.name != "frames") scalars.push_back({.tag = column.name, .value = *value});
   }

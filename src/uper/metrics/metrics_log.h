@@ -12,24 +12,24 @@ namespace uper {
 struct MetricsLogOptions {
   std::filesystem::path csv;     // metrics.csv
   std::filesystem::path events;  // events.out.tfevents.*
-  WarningCallback warn;          // at most once a minute and file
-  // Seconds since 1970, for TensorBoard's axis; never enters the CSV.
+  WarningCallback warn;          // called at most once per minute and file
+  // Seconds since 1970, for TensorBoard's axis. The CSV does not contain them.
   std::function<double()> wall_clock;
 };
 
-// The metrics of a run, as CSV and for TensorBoard alike. Rows are in the files when Append
-// returns; a file that cannot be written warns and never throws. Not thread-safe.
+// Writes the metrics of a run as CSV and for TensorBoard. Rows are in the files when Append
+// returns. A file that cannot be written causes a warning, never an exception. Not thread-safe.
 class MetricsLog {
  public:
-  // Empty logs in the place of any others. Throws Error(kUsage) if a file cannot be created.
+  // Replaces any logs by empty ones. Throws Error(kUsage) if a file cannot be created.
   explicit MetricsLog(const MetricsLogOptions& options);
-  // As they were when `state` was taken. Throws Error(kCorrupt) if that is not a state.
+  // Continues the logs from `state`. Throws Error(kCorrupt) if that is not a state.
   MetricsLog(const MetricsLogOptions& options, const nlohmann::json& state);
 
   void Append(const MetricsRow& row);
-  // The state for a checkpoint. Sync() has to come before that checkpoint counts.
+  // The state for a checkpoint. Call Sync() before that checkpoint is published.
   nlohmann::json SaveState() const;
-  // Makes the rows durable. Returns what went wrong, or "". May be called from any thread, beside
+  // Makes the rows durable. Returns the problem, or "". May be called from any thread, also during
   // Append.
   std::string Sync() const;
 

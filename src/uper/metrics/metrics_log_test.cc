@@ -7,6 +7,7 @@
 #include "uper/base/files/files_for_tests.h"
 #include "uper/checkpoint/bounded_json.h"
 #include "uper/metrics/event_encoder.h"
+#include "uper/metrics/metrics_window.h"
 
 namespace uper {
 namespace {
@@ -36,7 +37,7 @@ class MetricsLogTest : public FolderTest {
   std::vector<std::string> warnings_;
 };
 
-// The order is a contract; see design, section 3.
+// Scripts may rely on this order.
 TEST(MetricsRowTest, ColumnsComeInTheDocumentedOrder) {
   const std::string header = MetricsHeader();
   EXPECT_TRUE(header.starts_with(
@@ -51,15 +52,15 @@ TEST(MetricsRowTest, MissingValuesAreEmptyAndIntegersAreWhole) {
   const std::string line = MetricsLine({.frames = 200'000'000, .updates = 3, .loss = 0.1});
   EXPECT_TRUE(line.starts_with("200000000,3,0,,,0.1,,,,,")) << line;
   EXPECT_EQ(std::count(line.begin(), line.end(), ','),
-            static_cast<std::ptrdiff_t>(MetricsColumns().size()) - 1);
+            static_cast<std::ptrdiff_t>(std::size(kMetricsColumns)) - 1);
   EXPECT_TRUE(line.ends_with(",\n"));
 }
 
 TEST(MetricsRowTest, EveryFieldHasItsColumn) {
-  // A row of distinct values, each found in its place.
+  // Each column of a row with distinct values must show its own value.
   MetricsRow row;
   double next = 1;
-  for (const MetricsColumn& column : MetricsColumns()) {
+  for (const MetricsColumn& column : kMetricsColumns) {
     if (const auto* count = std::get_if<std::int64_t MetricsRow::*>(&column.field)) {
       row.** count = static_cast<std::int64_t>(next++);
     } else {
@@ -74,8 +75,87 @@ TEST(MetricsRowTest, EveryFieldHasItsColumn) {
   EXPECT_EQ(row.effective_sample_size, 16);
 }
 
+// A field without a line in the table makes one of these sums too small.
+TEST(MetricsRowTest, TheTableListsEveryFieldOfRowAndWindow) {
+  std::size_t row_bytes = 0;
+  std::size_t window_bytes = 0;
+  for (const MetricsColumn& column : kMetricsColumns) {
+    std::visit([&](auto field) { row_bytes += sizeof(MetricsRow{}.*field); }, column.field);
+    std::visit(
+        [&](auto source) {
+          if constexpr (!std::is_same_v<decltype(source), std::monostate>) {
+            window_bytes += sizeof(MetricsWindow{}.*source);
+          }
+        },
+        column.source);
+  }
+  EXPECT_EQ(row_bytes, sizeof(MetricsRow));
+  EXPECT_EQ(window_bytes, sizeof(MetricsWindow));
+}
+
+// A window in which each value is another number.
+MetricsWindow DistinctWindow() {
+  MetricsWindow window;
+  double next = 1;
+  for (const MetricsColumn& column : kMetricsColumns) {
+    std::visit(
+        [&](auto source) {
+          using Source = decltype(source);
+          if constexpr (std::is_same_v<Source, RunningMean MetricsWindow::*>) {
+            window.*source = {.sum = 2 * next, .count = 2};
+          } else if constexpr (!std::is_same_v<Source, std::monostate>) {
+            window.*source = next;
+          }
+        },
+        column.source);
+    ++next;
+  }
+  return window;
+}
+
+TEST(MetricsWindowTest, EverySourceFillsItsColumn) {
+  MetricsRow row;
+  DistinctWindow().FillRow(row);
+  double next = 1;
+  for (const MetricsColumn& column : kMetricsColumns) {
+    if (!std::holds_alternative<std::monostate>(column.source)) {
+      EXPECT_EQ(column.ValueIn(row), next) << column.name;
+    }
+    ++next;
+  }
+  EXPECT_FALSE(row.epsilon.has_value());
+  EXPECT_FALSE(row.wall_seconds.has_value());
+}
+
+TEST(MetricsWindowTest, WithoutUpdatesTheColumnsAreEmpty) {
+  MetricsRow row;
+  MetricsWindow{}.FillRow(row);
+  for (const MetricsColumn& column : kMetricsColumns) {
+    const bool is_count = std::holds_alternative<std::int64_t MetricsRow::*>(column.field);
+    EXPECT_EQ(column.ValueIn(row).has_value(), is_count) << column.name;
+  }
+}
+
+TEST(MetricsWindowTest, ComesBackFromACheckpoint) {
+  // The names are those of the checkpoints of version 0.1.
+  nlohmann::json saved = ToJson(DistinctWindow());
+  for (const char* name :
+       {"train_return", "train_episode_frames", "loss", "grad_norm", "priority", "epistemic",
+        "aleatoric", "target_distance", "td_error", "effective_sample_size", "floored", "capped",
+        "noisy_draws", "priority_max", "refused_priorities", "eval_return", "eval_episodes"}) {
+    EXPECT_TRUE(saved.contains(name)) << name;
+  }
+  EXPECT_EQ(saved.dump(), ToJson(MetricsWindowFrom(saved)).dump());
+  EXPECT_NE(saved.dump(), ToJson(MetricsWindow{}).dump());
+  const nlohmann::json empty = ToJson(MetricsWindow{});
+  EXPECT_EQ(empty.dump(), ToJson(MetricsWindowFrom(empty)).dump());
+  EXPECT_TRUE(empty.at("eval_return").is_null());
+  saved.erase("loss");
+  EXPECT_THROW(MetricsWindowFrom(saved), nlohmann::json::exception);
+}
+
 TEST(MetricsRowTest, DocumentationHasARowForEveryColumn) {
-  for (const MetricsColumn& column : MetricsColumns()) {
+  for (const MetricsColumn& column : kMetricsColumns) {
     EXPECT_NE(MetricsDocumentation().find("| `" + std::string(column.name) + "` | "),
               std::string::npos);
   }

@@ -4,17 +4,17 @@
 
 namespace uper {
 
-// Where the time of a run went.
+// How a run spent its time.
 struct TimeBreakdown {
   double acting = 0;  // seconds
   double environment = 0;
   double sampling = 0;
   double learning = 0;
   double evaluating = 0;
-  double saving = 0;  // what it held training up
+  double saving = 0;  // the time for which saving paused training
 };
 
-// Adds the time it lives to a counter.
+// Adds the time between construction and destruction to a counter.
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
