@@ -182,7 +182,7 @@ class DeviceEngine final : public Engine {
     UpdateCounts counts;
     if (replay_.spec().rule != PriorityRule::kUniform) {
       for (const Priority& priority : report.priorities) {
-        ++(ToStoredPriority(priority.value) ? counts.updated : counts.invalid);
+        ++(AcceptPriority(priority.value) ? counts.updated : counts.invalid);
       }
     }
     // Draws of the host are counted already.

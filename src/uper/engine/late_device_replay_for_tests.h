@@ -282,7 +282,7 @@ class LateDeviceReplay final : public DeviceReplay {
           spec_.rule, {.uncertainty = done.uncertainty[j], .td_error = done.td_error[j]},
           spec_.limits));
       float stored = 0;
-      if (!sets || !StorePriority(done.priorities[j].value, stored)) continue;
+      if (!sets || !AcceptPriority(done.priorities[j].value, stored)) continue;
       slots.push_back(static_cast<std::uint32_t>(done.ids[j] % spec_.capacity));
       priorities.push_back(stored);
       largest_ = std::max(largest_, double{stored});

@@ -166,7 +166,7 @@ TEST(Trap, NoDrawFallsBeyondTheFilledRange) {
     const auto selector = MakeSelector(SelectorKind::kProportional, 1000, options);
     const std::size_t filled = 1 + random.UniformInt(999);
     for (std::size_t i = 0; i < filled; ++i) {
-      selector->Append(ToStoredPriority(std::pow(10, 76 * random.Uniform() - 38)).value_or(0));
+      selector->Append(AcceptPriority(std::pow(10, 76 * random.Uniform() - 38)).value_or(0));
     }
     std::vector<double> uniforms;
     uniforms.reserve(64);

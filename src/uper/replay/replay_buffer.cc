@@ -14,7 +14,7 @@ void ReplayBufferOptions::Validate() const {
     throw Error(ErrorKind::kUsage,
                 "capacity must lie in [1, 2^32), not " + std::to_string(capacity));
   }
-  if (!ToStoredPriority(initial_priority).value_or(0)) {
+  if (!AcceptPriority(initial_priority).value_or(0)) {
     throw Error(ErrorKind::kUsage, "initial_priority must be positive and finite, not " +
                                        std::to_string(initial_priority));
   }
@@ -27,7 +27,7 @@ void ReplayBufferOptions::Validate() const {
 ReplayBuffer::ReplayBuffer(const ReplayBufferOptions& options, RandomStream stream)
     : largest_priority_decay_(options.largest_priority_decay),
       stream_(stream),
-      largest_priority_(ToStoredPriority(options.initial_priority).value_or(0)) {
+      largest_priority_(AcceptPriority(options.initial_priority).value_or(0)) {
   options.Validate();
   selector_ = MakeSelector(options.selector, options.capacity, options.selection);
 }
@@ -42,7 +42,7 @@ std::uint64_t ReplayBuffer::Append(float priority) {
 std::uint64_t ReplayBuffer::Add() { return Append(static_cast<float>(largest_priority_)); }
 
 std::uint64_t ReplayBuffer::Add(double priority) {
-  const std::optional<float> stored = ToStoredPriority(priority);
+  const std::optional<float> stored = AcceptPriority(priority);
   if (!stored) {
     ++counters_.invalid_insertions;
     return Add();
@@ -89,7 +89,7 @@ UpdateCounts ReplayBuffer::SetPriorities(std::span<const std::uint64_t> ids,
   largest_priority_ =
       std::max(largest_priority_ * largest_priority_decay_, double{kSmallestPriority});
   for (std::size_t j = 0; j < ids.size(); ++j) {
-    const std::optional<float> stored = ToStoredPriority(priorities[j]);
+    const std::optional<float> stored = AcceptPriority(priorities[j]);
     if (ids[j] < first) {
       ++counts.evicted;
     } else if (ids[j] >= next_id_ || !stored) {
@@ -159,7 +159,7 @@ void ReplayBuffer::SetState(const ReplayBufferState& state) {
   const std::uint64_t items = state.selector.priorities.size();
   if (state.next_id < items || state.first_id != state.next_id - items ||
       state.selector.first_slot != state.first_id % capacity() ||
-      !ToStoredPriority(state.largest_priority).value_or(0)) {
+      !AcceptPriority(state.largest_priority).value_or(0)) {
     throw Error(ErrorKind::kCorrupt, "replay buffer state contradicts itself");
   }
   selector_->SetState(state.selector);
@@ -174,7 +174,7 @@ void ReplayBuffer::CheckValid() const {
   UPER_CHECK(next_id_ >= size(), "more items than ids");
   UPER_CHECK(selector_->first_slot() == first_id() % capacity(), "ids and slots are out of step");
   UPER_CHECK(counters_.added - counters_.evicted == size(), "items are not accounted for");
-  UPER_CHECK(ToStoredPriority(largest_priority_).value_or(0) > 0, "bad largest priority");
+  UPER_CHECK(AcceptPriority(largest_priority_).value_or(0) > 0, "bad largest priority");
 }
 
 }  // namespace uper

@@ -88,7 +88,7 @@ CudaReplay::CudaReplay(const DeviceReplaySpec& spec, CudaLearner& learner)
   SynchronizeGpu("preparing the GPU");
   double largest = spec.initial_priority;
   float stored = 0;
-  if (StorePriority(largest, stored)) largest = stored;
+  if (AcceptPriority(largest, stored)) largest = stored;
   SetPriorities({}, largest);
 }
 

@@ -384,7 +384,7 @@ __global__ void __launch_bounds__(kThreads)
     const Priority priority = ComputePriority(
         memory.rule, {.uncertainty = uncertainty, .td_error = td_error}, memory.limits);
     float value;
-    stored[j] = StorePriority(priority.value, value) ? value : -1.0F;
+    stored[j] = AcceptPriority(priority.value, value) ? value : -1.0F;
     const std::size_t at = entry * call.batch + j;
     reports.slots[at] = call.slots[j];
     reports.probabilities[at] = call.probabilities[j];

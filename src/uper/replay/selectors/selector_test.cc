@@ -253,13 +253,13 @@ TEST(Selector, NothingCanBeDrawnFromAnEmptyOne) {
 }
 
 TEST(StoredPriority, KeepsPositivePositiveAndRefusesTheRest) {
-  EXPECT_EQ(ToStoredPriority(0.0), 0.0F);
-  EXPECT_FALSE(std::signbit(ToStoredPriority(-0.0).value_or(-1.0F)));
-  EXPECT_EQ(ToStoredPriority(1.5), 1.5F);
-  EXPECT_EQ(ToStoredPriority(1e-300), kSmallestPriority);
-  EXPECT_EQ(ToStoredPriority(double{kLargestPriority}), kLargestPriority);
+  EXPECT_EQ(AcceptPriority(0.0), 0.0F);
+  EXPECT_FALSE(std::signbit(AcceptPriority(-0.0).value_or(-1.0F)));
+  EXPECT_EQ(AcceptPriority(1.5), 1.5F);
+  EXPECT_EQ(AcceptPriority(1e-300), kSmallestPriority);
+  EXPECT_EQ(AcceptPriority(double{kLargestPriority}), kLargestPriority);
   for (const double bad : {-1e-300, 1e39, -1.0, HUGE_VAL, -HUGE_VAL, std::nan("")}) {
-    EXPECT_FALSE(ToStoredPriority(bad).has_value()) << bad;
+    EXPECT_FALSE(AcceptPriority(bad).has_value()) << bad;
   }
 }
 
