@@ -11,7 +11,7 @@ namespace {
 constexpr int kNoop = 0;
 
 atari::FrameProcessor MakeProcessor(const atari::Emulator& emulator, const AtariRules& rules) {
-  const bool zoo = rules.window == AtariRules::Window::kPlaces;
+  const bool zoo = rules.max_over == AtariRules::MaxOver::kLastTwoSlots;
   const atari::FrameProcessorOptions options = {
       .height = emulator.height(),
       .width = emulator.width(),
@@ -29,7 +29,7 @@ AtariRules ProtocolRules(const EnvironmentOptions& options) {
     rules.noop_max_frames = 0;
     rules.sticky = 0.25;
     rules.discount_lost_lives = false;
-    rules.window = AtariRules::Window::kKept;
+    rules.max_over = AtariRules::MaxOver::kLastTwoScreens;
   }
   if (options.noop_max_frames >= 0) rules.noop_max_frames = options.noop_max_frames;
   if (options.sticky >= 0) rules.sticky = options.sticky;
@@ -73,7 +73,7 @@ int AtariEnvironment::DrawNoops() {
 TimeStep AtariEnvironment::DoStep(int action, std::span<std::byte> observation) {
   const int code = emulator_->actions()[static_cast<std::size_t>(action)];
   TimeStep step{.frames = 0};
-  if (rules_.window == AtariRules::Window::kPlaces) {
+  if (rules_.max_over == AtariRules::MaxOver::kLastTwoSlots) {
     older_ = newer_ = {};
   }
   bool lost_life = false;
@@ -101,7 +101,7 @@ void AtariEnvironment::Keep(int frame, bool last) {
   if (frame < kActionRepeat - 2) return;
   const bool is_newer = frame == kActionRepeat - 1;
   const Screen screen = emulator_->screen();
-  if (rules_.window == AtariRules::Window::kKept) {  // beyond this step
+  if (rules_.max_over == AtariRules::MaxOver::kLastTwoScreens) {  // beyond this step
     if (!last) (is_newer ? newer_ : older_) = Copy(is_newer ? 1 : 0, screen);
   } else if (is_newer) {
     newer_ = screen;
@@ -147,7 +147,7 @@ void AtariEnvironment::DoSaveState(ByteWriter& writer) const {
   writer.Write(held_action_);
   writer.Write(lives_);
   // dqn-zoo makes no observation from the pictures of an earlier step.
-  if (rules_.window == AtariRules::Window::kPlaces) return;
+  if (rules_.max_over == AtariRules::MaxOver::kLastTwoSlots) return;
   writer.WriteBlock(std::as_bytes(older_));
   writer.WriteBlock(std::as_bytes(newer_));
 }
@@ -171,7 +171,7 @@ void AtariEnvironment::DoRestoreState(ByteReader& reader) {
     throw Error(ErrorKind::kCorrupt, "a saved Atari state holds an action the game does not have");
   }
   lives_ = reader.Read<int>();
-  if (rules_.window == AtariRules::Window::kPlaces) return;
+  if (rules_.max_over == AtariRules::MaxOver::kLastTwoSlots) return;
   older_ = read_picture(0);
   newer_ = read_picture(1);
 }

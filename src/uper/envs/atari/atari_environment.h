@@ -17,20 +17,20 @@ namespace uper {
 
 // How frames become steps. ProtocolRules() has the two published sets.
 struct AtariRules {
-  enum class Window {
-    // dqn-zoo: the picture is the maximum of the last two places of the four of a step; places that
-    // an early end left empty are black.
-    kPlaces,
-    // dopamine: the maximum of the last two pictures that were kept; those are the third and fourth
-    // of a step unless the game ended with it.
-    kKept,
+  // What a picture is the maximum of.
+  enum class MaxOver {
+    // dqn-zoo: the last two of the four slots of a step. An early end leaves its slots black.
+    kLastTwoSlots,
+    // dopamine: the last two screens that were kept. These are the third and the fourth of a step,
+    // unless the game ended in it.
+    kLastTwoScreens,
   };
 
   int noop_max_frames = 30;  // an episode starts with 1 to so many idle frames; 0: none
   double sticky = 0;         // a frame repeats the last executed action with this probability
   bool discount_lost_lives = true;  // a lost life makes the discount 0, play goes on
   bool episodic_life = false;       // a lost life ends the episode; the next one is a new game
-  Window window = Window::kPlaces;
+  MaxOver max_over = MaxOver::kLastTwoSlots;
   int frame_size = 84;
 };
 

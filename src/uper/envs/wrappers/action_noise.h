@@ -8,9 +8,9 @@
 
 namespace uper {
 
-// With the given probability a step executes the action executed last (Machado et al. 2018),
-// starting with action 0. As in MinAtar the last action outlives the episode. Part of the task, so
-// TimeStep::noisy stays as it is.
+// With the given probability a step repeats the last executed action (Machado et al. 2018), which
+// is 0 at first. As in MinAtar, a reset does not change the last action. Sticky actions are part of
+// the task, so they do not set TimeStep::noisy.
 class StickyActions final : public EnvironmentWrapper {
  public:
   StickyActions(std::unique_ptr<Environment> inner, double probability,
@@ -27,8 +27,8 @@ class StickyActions final : public EnvironmentWrapper {
   int last_action_ = 0;
 };
 
-// With the given probability the action is replaced by one drawn uniformly from all; such a step is
-// noisy, also when the draw hits the action that was meant.
+// With the given probability replaces the action by one drawn uniformly from all. Such a step is
+// noisy, even if the drawn action is the given one.
 class RandomActions final : public EnvironmentWrapper {
  public:
   RandomActions(std::unique_ptr<Environment> inner, double probability, const RandomStream& stream);

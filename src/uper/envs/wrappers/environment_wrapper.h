@@ -8,8 +8,9 @@
 
 namespace uper {
 
-// An environment that changes something about another one, which it owns. By default everything is
-// passed on; a wrapper overrides what it changes and saves the inner state beside its own.
+// Base of environments that change the behavior of another one, which they own. By default every
+// call goes to the inner environment. A wrapper overrides the methods that it changes and saves its
+// own state after the inner one.
 class EnvironmentWrapper : public Environment {
  public:
   explicit EnvironmentWrapper(std::unique_ptr<Environment> inner) : inner_(std::move(inner)) {

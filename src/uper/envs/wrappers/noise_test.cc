@@ -14,8 +14,8 @@
 namespace uper {
 namespace {
 
-// Five actions; the observation is the action executed last (0 at first) as a float, the reward is
-// 0, and an episode ends after ten steps of two frames each.
+// Has five actions. The observation is the last executed action (0 at first) as a float. The reward
+// is 0, and an episode ends after ten steps of two frames each.
 class EchoEnvironment final : public Environment {
  public:
   const EnvironmentSpec& spec() const override { return spec_; }
@@ -45,7 +45,7 @@ class EchoEnvironment final : public Environment {
   int steps_ = 0;
 };
 
-// Plays an environment of float observations.
+// Plays an environment with float observations.
 class FloatPlayer {
  public:
   explicit FloatPlayer(Environment& environment)
@@ -237,7 +237,7 @@ TEST(NoisyChannelsTest, AreCoinFlipsBesideTheCleanChannels) {
   for (const int count : {ones[0], ones[1], equal}) EXPECT_NEAR(count, 5'000, 200);
 }
 
-// What a game shows and pays under fixed actions, without its noisy channels.
+// Observations without noisy channels, and ends of episodes, for fixed actions.
 std::vector<int> Story(const EnvironmentOptions& options) {
   const auto game = MakeEnvironment("minatar/asterix", options, 5, 0);
   std::vector<std::byte> frame(game->spec().observation_bytes());
@@ -257,14 +257,14 @@ std::vector<int> Story(const EnvironmentOptions& options) {
   return story;
 }
 
-TEST(AddNoiseTest, NoiseOnPurposeLeavesTheDrawsOfTheGameAlone) {
+TEST(WrapEnvironmentTest, NoiseOnPurposeLeavesTheDrawsOfTheGameAlone) {
   const std::vector<int> plain = Story({});
   EXPECT_EQ(plain, Story(NoisyMinAtarOptions()));
   EXPECT_NE(plain, Story({.random_action_probability = 0.1}));
   EXPECT_NE(plain, Story({.sticky = 0}));
 }
 
-TEST(AddNoiseTest, ShareOfNoisyStepsIsAboutTheShareOfNoisyStates) {
+TEST(WrapEnvironmentTest, ShareOfNoisyStepsIsAboutTheShareOfNoisyStates) {
   const auto game = MakeEnvironment("minatar/asterix", NoisyMinAtarOptions(), 5, 0);
   std::vector<std::byte> frame(game->spec().observation_bytes());
   RandomStream policy(1, "policy");
@@ -277,7 +277,7 @@ TEST(AddNoiseTest, ShareOfNoisyStepsIsAboutTheShareOfNoisyStates) {
     over = step.last();
     noisy += step.noisy ? 1 : 0;
   }
-  // Not binomial: the states of an episode's start come again and again.
+  // The count is not binomial, because the first states of an episode are repeated.
   EXPECT_NEAR(noisy / static_cast<double>(kSteps), 0.25, 0.1);
 }
 

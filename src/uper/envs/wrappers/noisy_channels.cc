@@ -7,12 +7,13 @@ namespace {
 
 constexpr std::size_t kWordBytes = 8;
 
-// Copies `bytes` bytes, and up to a word more: much faster than a memcpy of a few bytes.
+// Copies whole words, so it may write up to seven bytes more. Much faster than a memcpy of a few
+// bytes.
 void CopyByWords(const std::byte* from, std::size_t bytes, std::byte* to) {
   for (std::size_t i = 0; i < bytes; i += kWordBytes) std::memcpy(to + i, from + i, kWordBytes);
 }
 
-// Random bits of a stream, 32 a word.
+// Random bits of a stream, 32 per draw.
 class BitSource {
  public:
   explicit BitSource(RandomStream& stream) : stream_(stream) {}
@@ -32,7 +33,7 @@ class BitSource {
   int left_ = 0;
 };
 
-// Writes 0 or 1 as an element; returns where the next element goes.
+// Writes 0 or 1 as an element. Returns the place of the next element.
 std::byte* WriteBit(bool bit, EnvironmentSpec::Element element, std::byte* to) {
   if (element == EnvironmentSpec::Element::kUint8) {
     *to = static_cast<std::byte>(bit);
@@ -70,7 +71,7 @@ TimeStep NoisyChannels::DoStep(int action, std::span<std::byte> observation) {
   return step;
 }
 
-// What a copy writes beyond its cell is overwritten by what comes next.
+// Bytes that a copy writes beyond its cell are overwritten by the next element.
 void NoisyChannels::Merge(std::span<std::byte> observation) {
   BitSource bits(stream_);
   const std::byte* from = clean_.data();

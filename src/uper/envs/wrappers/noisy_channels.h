@@ -9,9 +9,9 @@
 
 namespace uper {
 
-// "Noisy TV": appends channels whose every cell is 0 or 1 with probability 1/2, drawn anew for each
-// observation. They say nothing about the game. REQUIRES: channels > 0 and 0 and 1 are elements of
-// the inner observations' range.
+// "Noisy TV": appends channels whose cells are 0 or 1 with probability 1/2, drawn for each
+// observation. They contain no information about the game. REQUIRES: channels > 0; 0 and 1 are
+// within the range of the inner observations.
 class NoisyChannels final : public EnvironmentWrapper {
  public:
   NoisyChannels(std::unique_ptr<Environment> inner, int channels, const RandomStream& stream);
@@ -28,7 +28,7 @@ class NoisyChannels final : public EnvironmentWrapper {
   std::span<std::byte> clean() {
     return std::span(clean_).first(inner().spec().observation_bytes());
   }
-  // Writes the clean observation with the noise beside it, cell by cell.
+  // Writes the clean observation and the noise, cell by cell.
   void Merge(std::span<std::byte> observation);
 
   // Constant after construction.
@@ -37,7 +37,7 @@ class NoisyChannels final : public EnvironmentWrapper {
   int noisy_channels_;
 
   RandomStream stream_;
-  // The inner observation and the merged one, each with room behind it for a whole word.
+  // The inner observation and the merged one, each padded by one word.
   std::vector<std::byte> clean_;
   std::vector<std::byte> merged_;
 };

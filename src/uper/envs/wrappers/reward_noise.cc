@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15u;  // 2^64 / golden ratio, odd
 
-// SplitMix64's finaliser: every input bit reaches every output bit.
-std::uint64_t Finalise(std::uint64_t x) {
+// SplitMix64's finalizer: every input bit influences every output bit.
+std::uint64_t Finalize(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
@@ -31,7 +31,7 @@ double ObservationHash(std::span<const std::byte> observation) {
   }
   word = 0;
   if (!observation.empty()) std::memcpy(&word, observation.data(), observation.size());
-  return static_cast<double>(Finalise(AddWord(hash, word)) >> 11) * 0x1p-53;
+  return static_cast<double>(Finalize(AddWord(hash, word)) >> 11) * 0x1p-53;
 }
 
 RewardNoise::RewardNoise(std::unique_ptr<Environment> inner, double sd, double share,

@@ -9,13 +9,13 @@
 
 namespace uper {
 
-// A fixed number in [0, 1) for an observation, spread evenly over different ones; the same in every
-// run and on every machine.
+// A hash of an observation, as a number in [0, 1). The numbers of different observations are spread
+// evenly. They are the same in every run and on every machine.
 double ObservationHash(std::span<const std::byte> observation);
 
 // Adds sd * N(0, 1) to the reward of every step whose action was taken in a noisy state, and marks
-// these steps as noisy. A state is noisy when the ObservationHash of its observation is below
-// `share` (1: all).
+// these steps as noisy. A state is noisy if the ObservationHash of its observation is below
+// `share`. With share = 1 all states are noisy.
 class RewardNoise final : public EnvironmentWrapper {
  public:
   RewardNoise(std::unique_ptr<Environment> inner, double sd, double share,

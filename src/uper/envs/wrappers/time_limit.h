@@ -7,8 +7,8 @@
 
 namespace uper {
 
-// Cuts an episode off (truncated, so that the agent bootstraps) with the step that reaches the
-// given number of frames, unless that step ends it anyway. REQUIRES: limit_frames > 0.
+// Truncates an episode (so the agent bootstraps) at the step that reaches the given number of
+// frames, unless the game ends in that step. REQUIRES: limit_frames > 0.
 class TimeLimit final : public EnvironmentWrapper {
  public:
   TimeLimit(std::unique_ptr<Environment> inner, std::int64_t limit_frames);

@@ -8,16 +8,16 @@
 
 namespace uper {
 
-// What the options' "the environment's own" means for an environment.
+// The values that an environment uses where the options say "the environment's own".
 struct EnvironmentDefaults {
   double sticky = 0;
   bool applies_sticky_itself = false;  // the environment repeats actions itself, frame by frame
   std::int64_t time_limit_frames = 0;
 };
 
-// Wraps an environment in everything the options ask for: sticky actions, random actions, the time
-// limit, reward noise and noisy channels, from the inside out. Noisy channels come last, so that
-// reward noise chooses its states by the game's own observation. What is off costs nothing.
+// Wraps an environment as the options say. From the inside out: sticky actions, random actions, the
+// time limit, reward noise, noisy channels. Noisy channels are outermost, so that reward noise
+// hashes the game's own observation. A feature that is off adds no wrapper.
 // REQUIRES: the options are valid.
 std::unique_ptr<Environment> WrapEnvironment(std::unique_ptr<Environment> environment,
                                              const EnvironmentOptions& options,
