@@ -59,29 +59,6 @@ struct EnvironmentOptions {
   // Throws Error(kUsage) that names the field and its range.
   void Validate() const;
 
-  // Calls visit(name, field) for each field, in order; the one list of them. For reading,
-  // `Self` is const.
-  template <typename Self, typename Visitor>
-  static void VisitFields(Self& self, Visitor&& visit) {
-    visit("sticky", self.sticky);
-    visit("difficulty_ramping", self.difficulty_ramping);
-    visit("minimal_actions", self.minimal_actions);
-    visit("time_limit_frames", self.time_limit_frames);
-    visit("protocol", self.protocol);
-    visit("rom_dir", self.rom_dir);
-    visit("full_action_set", self.full_action_set);
-    visit("mode", self.mode);
-    visit("difficulty", self.difficulty);
-    visit("episodic_life", self.episodic_life);
-    visit("frame_size", self.frame_size);
-    visit("noop_max_frames", self.noop_max_frames);
-    visit("cached_reset", self.cached_reset);
-    visit("reward_noise_sd", self.reward_noise_sd);
-    visit("reward_noise_share", self.reward_noise_share);
-    visit("noisy_channels", self.noisy_channels);
-    visit("random_action_probability", self.random_action_probability);
-  }
-
   friend bool operator==(const EnvironmentOptions&, const EnvironmentOptions&) = default;
 };
 

@@ -148,19 +148,6 @@ TEST(RegistryTest, GridShowsTheAgentAndItsNoisyCells) {
   EXPECT_GT(noisy, 0);
 }
 
-TEST(OptionsTest, VisitsEveryFieldByName) {
-  EnvironmentOptions options;
-  std::vector<std::string> names;
-  EnvironmentOptions::VisitFields(options, [&](const std::string& name, auto& field) {
-    names.push_back(name);
-    if constexpr (std::is_arithmetic_v<std::remove_reference_t<decltype(field)>>) field = 1;
-  });
-  EXPECT_EQ(names.size(), 17u);
-  EXPECT_EQ(names.front(), "sticky");
-  EXPECT_EQ(options.random_action_probability, 1);
-  EXPECT_TRUE(options.minimal_actions);
-}
-
 TEST(OptionsTest, NoisyMinAtarIsValidAndNoisy) {
   EXPECT_NO_THROW(NoisyMinAtarOptions().Validate());
   EXPECT_FALSE(NoisyMinAtarOptions() == EnvironmentOptions{});

@@ -10,17 +10,31 @@
 #include "uper/nn/optimizer.h"
 #include "uper/nn/precision.h"
 #include "uper/replay/selectors/make_selector.h"
+#include "uper/train/config/choice.h"
 
 namespace uper {
 
-// Everything that decides a training run: one plain struct a component. The keys of these fields,
-// their ranges and their documentation are listed in config_fields.cc, once; the documentation is
-// not repeated here. Defaults are those of `qr-ens-uper` on Atari.
+// Everything that decides a training run: one plain struct per component. config_fields.cc lists
+// the keys of these fields, their ranges and their documentation, which is not repeated here. The
+// defaults are those of `qr-ens-uper` on Atari.
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
+template <>
+inline constexpr auto kChoices<DeviceChoice> = std::to_array<Choice<DeviceChoice>>(
+    {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}});
 
 enum class TorsoPreset { kAuto, kNature, kMinAtar, kMlp };
+template <>
+inline constexpr auto kChoices<TorsoPreset> =
+    std::to_array<Choice<TorsoPreset>>({{"auto", TorsoPreset::kAuto},
+                                        {"nature", TorsoPreset::kNature},
+                                        {"minatar", TorsoPreset::kMinAtar},
+                                        {"mlp", TorsoPreset::kMlp}});
+
 enum class Initialization { kUniform, kOrthogonal };
+template <>
+inline constexpr auto kChoices<Initialization> = std::to_array<Choice<Initialization>>(
+    {{"uniform", Initialization::kUniform}, {"orthogonal", Initialization::kOrthogonal}});
 
 struct NetworkConfig {
   TorsoPreset torso = TorsoPreset::kAuto;
@@ -39,6 +53,9 @@ struct NetworkConfig {
 };
 
 enum class MemberWeighting { kMean, kSum };
+template <>
+inline constexpr auto kChoices<MemberWeighting> = std::to_array<Choice<MemberWeighting>>(
+    {{"mean", MemberWeighting::kMean}, {"sum", MemberWeighting::kSum}});
 
 struct AgentConfig {
   std::string name = "qr-ens-uper";
@@ -64,6 +81,9 @@ struct AgentConfig {
 };
 
 enum class OptimizerRule { kAdam, kRmsProp };
+template <>
+inline constexpr auto kChoices<OptimizerRule> = std::to_array<Choice<OptimizerRule>>(
+    {{"adam", OptimizerRule::kAdam}, {"rmsprop", OptimizerRule::kRmsProp}});
 
 struct OptimizerConfig {
   OptimizerRule rule = OptimizerRule::kAdam;
@@ -106,6 +126,9 @@ struct EnvironmentConfig {
 };
 
 enum class Overlap { kAuto, kYes, kNo };
+template <>
+inline constexpr auto kChoices<Overlap> = std::to_array<Choice<Overlap>>(
+    {{"auto", Overlap::kAuto}, {"true", Overlap::kYes}, {"false", Overlap::kNo}});
 
 struct RunConfig {
   std::int64_t frames = 200'000'000;

@@ -17,32 +17,6 @@ std::string Named(const std::string& key, Enum value) {
   return key + " = \"" + std::string(ChoiceName(value)) + "\"";
 }
 
-bool UsesDisagreementAlone(PriorityRule rule) {
-  switch (rule) {
-    case PriorityRule::kEpistemic:
-    case PriorityRule::kInfoGain:
-    case PriorityRule::kRatioEa:
-    case PriorityRule::kRatioEu:
-    case PriorityRule::kRatioE2u:
-    case PriorityRule::kRatioE3u:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool DividesByAleatoric(PriorityRule rule) {
-  switch (rule) {
-    case PriorityRule::kInfoGain:
-    case PriorityRule::kInfoGainDelta:
-    case PriorityRule::kRatioEa:
-    case PriorityRule::kRatioEaDelta:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void CheckHead(const AgentConfig& agent, const NetworkConfig& network) {
   const bool scalar = agent.head == HeadKind::kScalar;
   Require(scalar || agent.td_gradient_bound == 0,
@@ -56,16 +30,25 @@ void CheckHead(const AgentConfig& agent, const NetworkConfig& network) {
 
 void CheckPriority(const RunConfig& config) {
   const AgentConfig& agent = config.agent;
+  const PriorityRuleInfo& rule = InfoOf(agent.priority);
   const std::string priority = Named("agent.priority", agent.priority);
+  Require(IsBuiltIn(agent.priority) || config.device != DeviceChoice::kCuda,
+          priority +
+              " was registered by this program and runs on the CPU only; set device to "
+              "\"cpu\"");
+  Require(IsBuiltIn(agent.priority) || config.precision == Precision::kFp32,
+          priority +
+              " was registered by this program and runs on the CPU only; set precision to "
+              "\"fp32\"");
   const bool uniform_rule = agent.priority == PriorityRule::kUniform;
   const bool uniform_selector = config.replay.selector == SelectorKind::kUniform;
   Require(uniform_rule == uniform_selector,
           priority + " and " + Named("replay.selector", config.replay.selector) +
               " contradict each other; set both to \"uniform\", or use the selector "
               "\"proportional\" with another priority");
-  Require(config.network.members > 1 || !UsesDisagreementAlone(agent.priority),
+  Require(config.network.members > 1 || !rule.zero_for_one_member,
           priority + " is 0 for a single member; raise network.members or use a _delta rule");
-  Require(agent.head != HeadKind::kScalar || !DividesByAleatoric(agent.priority),
+  Require(agent.head != HeadKind::kScalar || !rule.divides_by_aleatoric,
           priority +
               " needs a distribution of returns; use agent.head = \"quantile\" or "
               "\"categorical\"");

@@ -2,29 +2,14 @@
 
 #include <array>
 #include <string_view>
+#include <vector>
 
+#include "uper/train/config/choice.h"
 #include "uper/train/config/config.h"
 
 namespace uper {
 
-// The names of every choice in a configuration, as users write them.
-template <typename Enum>
-struct Choice {
-  std::string_view name;
-  Enum value;
-};
-
-template <typename Enum>
-inline constexpr auto kChoices = nullptr;
-
-template <>
-inline constexpr auto kChoices<DeviceChoice> = std::to_array<Choice<DeviceChoice>>(
-    {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}});
-
-template <>
-inline constexpr auto kChoices<Overlap> = std::to_array<Choice<Overlap>>({{"auto", Overlap::kAuto},
-                                                                          {"true", Overlap::kYes},
-                                                                          {"false", Overlap::kNo}});
+// The names of enumerations that belong to lower layers, which know no configurations.
 
 template <>
 inline constexpr auto kChoices<Precision> = std::to_array<Choice<Precision>>(
@@ -33,17 +18,6 @@ inline constexpr auto kChoices<Precision> = std::to_array<Choice<Precision>>(
 template <>
 inline constexpr auto kChoices<AtariProtocol> = std::to_array<Choice<AtariProtocol>>(
     {{"dqn-zoo", AtariProtocol::kDqnZoo}, {"dopamine", AtariProtocol::kDopamine}});
-
-template <>
-inline constexpr auto kChoices<TorsoPreset> =
-    std::to_array<Choice<TorsoPreset>>({{"auto", TorsoPreset::kAuto},
-                                        {"nature", TorsoPreset::kNature},
-                                        {"minatar", TorsoPreset::kMinAtar},
-                                        {"mlp", TorsoPreset::kMlp}});
-
-template <>
-inline constexpr auto kChoices<Initialization> = std::to_array<Choice<Initialization>>(
-    {{"uniform", Initialization::kUniform}, {"orthogonal", Initialization::kOrthogonal}});
 
 template <>
 inline constexpr auto kChoices<HeadKind> =
@@ -65,22 +39,14 @@ inline constexpr auto kChoices<TargetForm> = std::to_array<Choice<TargetForm>>(
 
 template <>
 inline constexpr auto kChoices<CategoricalUncertainty> =
-    std::to_array<Choice<CategoricalUncertainty>>({{"quantile", CategoricalUncertainty::kQuantiles},
-                                                   {"authors", CategoricalUncertainty::kAuthors},
-                                                   {"total_variance",
-                                                    CategoricalUncertainty::kTotalVariance}});
+    std::to_array<Choice<CategoricalUncertainty>>(
+        {{"quantile", CategoricalUncertainty::kQuantiles},
+         {"authors", CategoricalUncertainty::kAuthors},
+         {"total_variance", CategoricalUncertainty::kTotalVariance}});
 
 template <>
 inline constexpr auto kChoices<EpsilonPlace> = std::to_array<Choice<EpsilonPlace>>(
     {{"inside", EpsilonPlace::kInsideRoot}, {"outside", EpsilonPlace::kOutsideRoot}});
-
-template <>
-inline constexpr auto kChoices<MemberWeighting> = std::to_array<Choice<MemberWeighting>>(
-    {{"mean", MemberWeighting::kMean}, {"sum", MemberWeighting::kSum}});
-
-template <>
-inline constexpr auto kChoices<OptimizerRule> = std::to_array<Choice<OptimizerRule>>(
-    {{"adam", OptimizerRule::kAdam}, {"rmsprop", OptimizerRule::kRmsProp}});
 
 template <>
 inline constexpr auto kChoices<SelectorKind> =
@@ -94,33 +60,22 @@ inline constexpr auto kChoices<WeightNormalization> =
                                                 {"batch_max", WeightNormalization::kBatchMax},
                                                 {"buffer_max", WeightNormalization::kBufferMax}});
 
-// All rules but `counts` and `oracle`: the network's agents know neither visits nor the truth.
-template <>
-inline constexpr auto kChoices<PriorityRule> =
-    std::to_array<Choice<PriorityRule>>({{"uniform", PriorityRule::kUniform},
-                                         {"td", PriorityRule::kTd},
-                                         {"total", PriorityRule::kTotal},
-                                         {"total_delta", PriorityRule::kTotalDelta},
-                                         {"epistemic", PriorityRule::kEpistemic},
-                                         {"epistemic_delta", PriorityRule::kEpistemicDelta},
-                                         {"info_gain", PriorityRule::kInfoGain},
-                                         {"info_gain_delta", PriorityRule::kInfoGainDelta},
-                                         {"ratio_ea", PriorityRule::kRatioEa},
-                                         {"ratio_ea_delta", PriorityRule::kRatioEaDelta},
-                                         {"ratio_eu", PriorityRule::kRatioEu},
-                                         {"ratio_eu_delta", PriorityRule::kRatioEuDelta},
-                                         {"ratio_e2u", PriorityRule::kRatioE2u},
-                                         {"ratio_e2u_delta", PriorityRule::kRatioE2uDelta},
-                                         {"ratio_e3u", PriorityRule::kRatioE3u},
-                                         {"ratio_e3u_delta", PriorityRule::kRatioE3uDelta}});
+inline std::string_view ChoiceName(PriorityRule rule) { return PriorityRuleName(rule); }
 
-// The name of a choice; empty for a value without one.
+// The choices of a key, in order.
 template <typename Enum>
-std::string_view ChoiceName(Enum value) {
-  for (const Choice<Enum>& choice : kChoices<Enum>) {
-    if (choice.value == value) return choice.name;
+std::vector<Choice<Enum>> ChoicesOf() {
+  return {kChoices<Enum>.begin(), kChoices<Enum>.end()};
+}
+
+// The rules that agents with a network can compute, registered ones included.
+template <>
+inline std::vector<Choice<PriorityRule>> ChoicesOf<PriorityRule>() {
+  std::vector<Choice<PriorityRule>> choices;
+  for (const PriorityRule rule : AllPriorityRules()) {
+    if (InfoOf(rule).for_networks()) choices.push_back({PriorityRuleName(rule), rule});
   }
-  return {};
+  return choices;
 }
 
 }  // namespace uper

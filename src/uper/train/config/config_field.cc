@@ -1,4 +1,4 @@
-// How one field reads and writes its value.
+// The members of ConfigField: how one field reads and writes its value.
 
 #include <algorithm>
 #include <charconv>
@@ -19,7 +19,7 @@ struct Overloaded : Cases... {
 template <typename... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
 
-// TOML's basic string.
+// The text as a basic string of TOML.
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -45,7 +45,7 @@ std::string Described(const ConfigValue& value) {
                                      field.Expected() + ", not " + found);
 }
 
-// A number written in any way (1_000_000, 1e6, 0.5); false if the text is none.
+// Parses a number in any notation (1_000_000, 1e6, 0.5). Returns false for other texts.
 bool ParseNumber(std::string_view text, ConfigValue* value) {
   const bool misplaced =
       text.starts_with('_') || text.ends_with('_') || text.find("__") != std::string_view::npos;
@@ -65,7 +65,7 @@ bool ParseNumber(std::string_view text, ConfigValue* value) {
   return as_number.ec == std::errc() && as_number.ptr == end;
 }
 
-// The value as an integer, if it is one however it was written.
+// Converts an integral value in any notation. Returns false for other values.
 bool ToInteger(const ConfigValue& value, std::int64_t* integer) {
   if (const auto* exact = std::get_if<std::int64_t>(&value)) {
     *integer = *exact;
@@ -118,7 +118,7 @@ bool SetText(std::string* target, const ConfigValue& value) {
 
 std::string_view FlagText(bool flag) { return flag ? "true" : "false"; }
 
-// A choice between yes, no and something else may be written as yes or no are.
+// A choice with the names "true" and "false" accepts flags too.
 bool SetChoice(const ChoiceAccess& target, const ConfigValue& value) {
   std::string_view name;
   if (const auto* flag = std::get_if<bool>(&value)) {

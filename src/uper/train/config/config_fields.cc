@@ -3,7 +3,7 @@
 namespace uper {
 namespace {
 
-constexpr double kMaxCount = 9007199254740992;  // 2^53: exact as a double too
+constexpr double kMaxCount = 9007199254740992;  // 2^53: doubles are exact up to here
 constexpr NumberRange kProbability{0, 1};
 
 NumberRange AtLeast(double low, double high = kMaxCount) { return {.low = low, .high = high}; }
@@ -14,41 +14,42 @@ void ListRun(RunConfig& c, ConfigFieldList& list) {
   list.Add("frames", c.frames, AtLeast(1),
            "Length of training in frames (raw emulator frames on Atari, steps elsewhere).")
       .on_resume = OnResume::kMayBeRaised;
-  list.Add("seed", c.seed, AtLeast(0), "Of every random stream of the run.");
+  list.Add("seed", c.seed, AtLeast(0), "Seed of every random stream of the run.");
   ConfigField& threads = list.Add("threads", c.threads, AtLeast(0, 1024),
-                                  "Threads to use; 0: one a core. Results do not depend on it.");
+                                  "Threads to use; 0: one per core. Results do not depend on it.");
   threads.on_resume = OnResume::kFree;
   list.Add("environments", c.environments, AtLeast(1, 65536),
-           "Games played in step, one action each a round; at most replay.batch_size. Updates stay "
-           "one in agent.learn_period_frames frames of all of them together.");
+           "Games played in step, one action of each per round; at most replay.batch_size. "
+           "agent.learn_period_frames counts the frames of all games together.");
   ConfigField& overlap =
       list.Add("overlap_updates", c.overlap_updates,
-               "Learn while the next step is played; auto: where memory and network are on a GPU. "
-               "Results do not depend on it.");
+               "Learn while the environments play the next step; auto: only if replay memory "
+               "and network are on a GPU. Results do not depend on it.");
   overlap.automatic = "\"auto\"";
   overlap.on_resume = OnResume::kFree;
   ConfigField& device =
       list.Add("device", c.device,
-               "Where the network runs; auto: a GPU if there is one. Results differ by rounding.");
+               "Device of the network; auto: a GPU if there is one. Results of different "
+               "devices differ by rounding.");
   device.automatic = "\"auto\"";
   device.on_resume = OnResume::kFree;
-  list.Add(
-      "precision", c.precision,
-      "Numbers that the torso's layers multiply: fp32 (24 bits); on a GPU also tf32 (rounded to "
-      "11 bits) and tf32x3 (about 22 bits, three products instead of one).");
+  list.Add("precision", c.precision,
+           "Precision of the factors in the torso's products: fp32 (24 bits); on a GPU also "
+           "tf32 (rounded to 11 bits) and tf32x3 (about 22 bits, three products instead of "
+           "one).");
   list.Add("checkpoint_every_frames", c.checkpoint_every_frames, AtLeast(1),
-           "Frames between two checkpoints; from `frames` on there is one, at the end, and nothing "
-           "is written before. Results do not depend on it.")
+           "Frames between two checkpoints. If it is at least `frames`, the only checkpoint "
+           "is written at the end. Results do not depend on it.")
       .on_resume = OnResume::kFree;
   list.Add("log_every_frames", c.log_every_frames, AtLeast(1),
            "Frames between two rows of metrics.csv.");
   list.Add("evaluate_every_frames", c.evaluate_every_frames, AtLeast(0),
            "Frames between two evaluations; 0: none. Training does not depend on it.");
   list.Add("evaluation_frames", c.evaluation_frames, AtLeast(0),
-           "An evaluation ends after so many frames; 0: no such bound.");
+           "An evaluation ends after this many frames; 0: no limit.");
   list.Add("evaluation_episodes", c.evaluation_episodes, AtLeast(0),
-           "An evaluation ends after so many episodes; 0: no such bound. With both bounds the "
-           "first that is reached ends it.");
+           "An evaluation ends after this many episodes; 0: no limit. With both limits the "
+           "first one that is reached counts.");
   list.Add("evaluation_epsilon", c.evaluation_epsilon, kProbability,
            "Probability of a random action in evaluation.");
 }
@@ -65,12 +66,13 @@ void ListEnvironment(EnvironmentConfig& c, ConfigFieldList& list) {
   list.Add("minimal_actions", o.minimal_actions,
            "MinAtar: offer only the actions that do something. Published results use all six.");
   list.Add("time_limit_frames", o.time_limit_frames, AtLeast(-1),
-           "Cut an episode after so many frames (the agent bootstraps); 0: never; -1: the "
-           "environment's own (Atari 108,000, others never).");
+           "Truncate an episode after this many frames (the agent bootstraps); 0: never; "
+           "-1: the environment's own (Atari 108,000, others never).");
   list.Add("protocol", o.protocol,
            "Atari: the published set of rules. dqn-zoo: no sticky actions, idle frames at the "
            "start, a lost life has discount 0; dopamine: sticky 0.25, lives do not count.");
-  list.Add("rom_dir", o.rom_dir, "Atari: folder with GAME.bin files; empty: the set-up's.")
+  list.Add("rom_dir", o.rom_dir,
+           "Atari: folder with GAME.bin files; empty: the folder of `make setup`.")
       .on_resume = OnResume::kFree;
   list.Add("full_action_set", o.full_action_set,
            "Atari: all 18 actions instead of those that the game uses.");
@@ -81,53 +83,57 @@ void ListEnvironment(EnvironmentConfig& c, ConfigFieldList& list) {
   list.Add("frame_size", o.frame_size, AtLeast(16, 160),
            "Atari: width and height of an observation.");
   list.Add("noop_max_frames", o.noop_max_frames, AtLeast(-1, 10'000),
-           "Atari: an episode starts with 1 to so many idle frames; 0: none; -1: the protocol's "
-           "(dqn-zoo 30, dopamine 0).");
+           "Atari: an episode starts with 1 to this many idle frames; 0: none; -1: the "
+           "protocol's (dqn-zoo 30, dopamine 0).");
   list.Add("cached_reset", o.cached_reset,
-           "Atari: every game starts from the state after the console's first reset. false: the "
-           "console is reset for each game (68 frames), and what it did before can have an "
-           "effect.");
+           "Atari: every game starts from the state after the console's first reset. false: "
+           "the console is reset for each game (68 frames), and earlier games can influence "
+           "later ones.");
   list.Add("reward_noise_sd", o.reward_noise_sd, NumberRange{0, 1e6},
-           "Noise on purpose: standard deviation of a Gaussian added to rewards; 0: none.");
+           "Injected noise: standard deviation of a Gaussian added to rewards; 0: none.");
   list.Add("reward_noise_share", o.reward_noise_share, kProbability,
            "Share of the states (chosen by a fixed hash) whose rewards get that noise.");
   list.Add("noisy_channels", o.noisy_channels, AtLeast(0, 64),
-           "\"Noisy TV\": so many further observation channels of random cells.");
+           "\"Noisy TV\": this many additional observation channels with random cells.");
   list.Add("random_action_probability", o.random_action_probability, kProbability,
-           "Probability that the environment plays a uniformly drawn action instead.");
+           "Probability that the environment replaces the action by a uniformly drawn one.");
 }
 
 void ListNetwork(NetworkConfig& c, ConfigFieldList& list) {
   list.Table("network");
   list.Add("torso", c.torso,
-           "nature: 3 convolutions (84x84x4); minatar: 1 convolution (10x10); mlp: dense layers; "
+           "nature: 3 convolutions (84x84x4); minatar: 1 convolution (10x10); mlp: dense "
+           "layers; "
            "auto: by the environment.")
       .automatic = "\"auto\"";
   list.Add("mlp_layers", c.mlp_layers, AtLeast(0, 8), "Dense layers of the torso mlp.");
-  list.Add("mlp_units", c.mlp_units, AtLeast(1, 65536), "Units of each of them.");
+  list.Add("mlp_units", c.mlp_units, AtLeast(1, 65536),
+           "Units of each dense layer of the torso mlp.");
   list.Add("hidden_units", c.hidden_units, AtLeast(1, 65536),
            "Units of the layer between torso and head.");
   list.Add("members", c.members, AtLeast(1, 64), "Ensemble members K; 1: no ensemble.");
-  list.Add("quantiles", c.quantiles, AtLeast(1, 4096), "Of each member (head quantile).");
+  list.Add("quantiles", c.quantiles, AtLeast(1, 4096), "Quantiles of each member (head quantile).");
   list.Add("atoms", c.atoms, AtLeast(2, 4096), "Of each member (head categorical).");
-  list.Add("atoms_low", c.atoms_low, NumberRange{-1e9, 1e9}, "Smallest return of the atoms.");
-  list.Add("atoms_high", c.atoms_high, NumberRange{-1e9, 1e9}, "Largest return of the atoms.");
+  list.Add("atoms_low", c.atoms_low, NumberRange{-1e9, 1e9}, "Return of the lowest atom.");
+  list.Add("atoms_high", c.atoms_high, NumberRange{-1e9, 1e9}, "Return of the highest atom.");
   list.Add("separate_hidden", c.separate_hidden,
            "A hidden layer for each member instead of one for all.");
   list.Add("shared_output_bias", c.shared_output_bias,
            "One bias for all outputs (DQN Zoo's double DQN and PER; head scalar).");
   list.Add("initialization", c.initialization,
-           "uniform: within 1/sqrt(fan-in), biases too; orthogonal: weights orthogonal, biases 0.");
-  list.Add("orthogonal_gain", c.orthogonal_gain, Positive(1e3),
-           "What orthogonal matrices are multiplied by.");
+           "uniform: within 1/sqrt(fan-in), biases too; orthogonal: weights orthogonal, "
+           "biases 0.");
+  list.Add("orthogonal_gain", c.orthogonal_gain, Positive(1e3), "Factor on orthogonal matrices.");
 }
 
 void ListAgent(AgentConfig& c, ConfigFieldList& list) {
   list.Table("agent");
-  list.Add("name", c.name, "Whose settings are the start: see `uper list agents`.");
+  list.Add("name", c.name,
+           "The agent whose settings apply unless a key says otherwise: see `uper list agents`.");
   list.Add("head", c.head,
-           "What a member learns of the return, and its loss: scalar, squared; quantile, "
-           "quantile-Huber; categorical, cross-entropy.");
+           "What a member predicts of the return: scalar (its mean; squared loss), quantile "
+           "(quantiles; quantile-Huber loss) or categorical (probabilities of atoms; "
+           "cross-entropy).");
   list.Add("double_q", c.double_q, "The online network chooses the target's action.");
   list.Add("target_rule", c.target_rule,
            "per_member: each member learns from its own target and greedy action; ensemble: all "
@@ -137,37 +143,39 @@ void ListAgent(AgentConfig& c, ConfigFieldList& list) {
   list.Add("td_gradient_bound", c.td_gradient_bound, NumberRange{0, 1e6},
            "Head scalar: bound on |importance weight * TD error| in the gradient of the squared "
            "loss (1: DQN Zoo's, and without weights the Huber loss); 0: none.");
-  list.Add("priority", c.priority, "What replay is prioritised by; info_gain_delta is UPER.");
+  list.Add("priority", c.priority,
+           "Rule of the replay priorities: see `uper list priorities`; info_gain_delta is UPER.");
   list.Add("td_priority", c.td_priority,
-           "What priority td means, each a mean over members: |TD error of the means|, or the loss "
-           "(quantile-Huber; cross-entropy up to 100).");
+           "TD error of the priority td, a mean over members: mean_abs, |TD error of the "
+           "means|; loss, the loss (cross-entropy is limited to 100).");
   list.Add("target_form", c.target_form,
-           "Target in E_delta: atari, each member's own target distribution; scalar, the mean "
-           "target (delta^2 + E).");
+           "Target in E_delta. atari: each member's own target distribution; scalar: the "
+           "mean target, so that E_delta = delta^2 + E.");
   list.Add("aleatoric_floor", c.aleatoric_floor, Positive(1e6),
-           "Added to A wherever A is a denominator.");
-  list.Add("priority_cap", c.priority_cap, Positive(1e30), "Largest priority handed to replay.");
+           "Added to A in every denominator that contains A.");
+  list.Add("priority_cap", c.priority_cap, Positive(1e30), "Largest priority that replay gets.");
   list.Add("mask_probability", c.mask_probability, Positive(1),
-           "That a member learns from a transition; drawn once at insertion.");
+           "Probability that a member learns from a transition; drawn once per transition.");
   list.Add("member_weighting", c.member_weighting,
-           "Members' losses: mean over all unmasked, or sum over members.");
+           "Combination of the members' losses: mean over all unmasked ones, or sum over "
+           "members.");
   list.Add("categorical_uncertainty", c.categorical_uncertainty,
-           "E and A of head categorical: of its quantiles, as in the authors' code, or by the law "
-           "of total variance.");
-  list.Add("discount", c.discount, kProbability, "Gamma, for each agent step.");
+           "E and A of head categorical: from its quantiles, as in the authors' code, or by "
+           "the law of total variance.");
+  list.Add("discount", c.discount, kProbability, "Gamma, per agent step.");
   list.Add("n_steps", c.n_steps, AtLeast(1, 1024), "Steps of reward before bootstrapping.");
   list.Add("reward_clip", c.reward_clip, NumberRange{0, 1e9},
-           "Rewards are cut to +- this for learning; 0: not at all.");
+           "Rewards are clipped to [-x, x] for learning; 0: not at all.");
   list.Add("learn_period_frames", c.learn_period_frames, AtLeast(1), "Frames between two updates.");
   list.Add("target_period_frames", c.target_period_frames, AtLeast(0),
-           "Frames between two copies to the target network; 0: target_period_updates counts.");
+           "Frames between two copies to the target network; 0: target_period_updates applies.");
   list.Add("target_period_updates", c.target_period_updates, AtLeast(0),
-           "Updates between two copies to the target network; 0: target_period_frames counts.");
+           "Updates between two copies to the target network; 0: target_period_frames applies.");
 }
 
 void ListOptimizer(OptimizerConfig& c, ConfigFieldList& list) {
   list.Table("optimizer");
-  list.Add("rule", c.rule, "adam (bias-corrected) or rmsprop (centred).");
+  list.Add("rule", c.rule, "adam (bias-corrected) or rmsprop (centered).");
   list.Add("learning_rate", c.learning_rate, Positive(1e3), "Step size.");
   list.Add("epsilon", c.epsilon, NumberRange{0, 1e3}, "Keeps the divisor away from 0.");
   list.Add("epsilon_placement", c.epsilon_placement,
@@ -176,7 +184,8 @@ void ListOptimizer(OptimizerConfig& c, ConfigFieldList& list) {
   list.Add("first_moment_decay", c.first_moment_decay, NumberRange{0, 0.999999}, "Adam's beta 1.");
   list.Add("second_moment_decay", c.second_moment_decay, NumberRange{0, 0.999999999},
            "Adam's beta 2.");
-  list.Add("rmsprop_decay", c.rmsprop_decay, NumberRange{0, 0.999999}, "Of both its moments.");
+  list.Add("rmsprop_decay", c.rmsprop_decay, NumberRange{0, 0.999999},
+           "Decay of both moments of RMSProp.");
   list.Add("max_global_norm", c.max_global_norm, NumberRange{0, 1e9},
            "Gradients are scaled down to this L2 norm over all parameters; 0: not at all.");
 }
@@ -184,40 +193,44 @@ void ListOptimizer(OptimizerConfig& c, ConfigFieldList& list) {
 void ListReplay(ReplayConfig& c, ConfigFieldList& list) {
   list.Table("replay");
   list.Add("capacity_transitions", c.capacity_transitions, AtLeast(1, 4294967295),
-           "The oldest leave when it is full.");
+           "Size of the replay memory. New transitions replace the oldest ones.");
   list.Add("capacity_frames", c.capacity_frames, AtLeast(0, 4294967294),
-           "Frames kept for stacked observations; 0: as many as the transitions need.")
+           "Frames stored for stacked observations; 0: as many as the transitions need.")
       .automatic = "0";
   list.Add("minimum_transitions", c.minimum_transitions, AtLeast(1, 4294967295),
-           "Learning starts when so many are stored.");
+           "Learning starts when this many transitions are stored.");
   list.Add("batch_size", c.batch_size, AtLeast(1, 65536), "Transitions of one update.");
   list.Add("selector", c.selector,
            "proportional: by priority^exponent; rank: by rank^-exponent; uniform.");
-  list.Add("priority_exponent", c.priority_exponent, NumberRange{0, 4}, "Alpha.");
+  list.Add("priority_exponent", c.priority_exponent, NumberRange{0, 4},
+           "Alpha: the exponent of priorities (proportional) or ranks (rank).");
   list.Add("importance_exponent_from", c.importance_exponent_from, kProbability,
-           "Beta at its start. 0: no importance weights.");
-  list.Add("importance_exponent_to", c.importance_exponent_to, kProbability, "Beta at its end.");
+           "Beta at the start. 0: no importance weights.");
+  list.Add("importance_exponent_to", c.importance_exponent_to, kProbability, "Beta at the end.");
   list.Add("importance_exponent_start_transitions", c.importance_exponent_start_transitions,
-           AtLeast(0), "Beta is constant until so many transitions were added, ...");
+           AtLeast(0), "Beta is constant until this many transitions were added, ...");
   list.Add("importance_exponent_end_transitions", c.importance_exponent_end_transitions, AtLeast(0),
-           "... then linear up to so many; 0: the length of the run at its start.")
+           "... then linear up to this many; 0: the number of steps of the run when it starts.")
       .automatic = "0";
-  list.Add("uniform_mix", c.uniform_mix, kProbability, "Share of uniform draws.");
+  list.Add("uniform_mix", c.uniform_mix, kProbability, "Share of draws that are uniform.");
   list.Add("weight_normalization", c.weight_normalization,
-           "Importance weights are divided by the largest of the batch, of the buffer, or not.");
-  list.Add("stratified", c.stratified, "One draw from each of batch_size equal parts.");
+           "Importance weights are divided by the largest weight of the batch or of the "
+           "buffer, or not.");
+  list.Add("stratified", c.stratified,
+           "One draw from each of batch_size equal parts of the total mass.");
   list.Add("largest_priority_decay", c.largest_priority_decay, Positive(1),
-           "Factor at each update on the largest priority, which new transitions get; 1: the "
-           "largest ever seen.");
+           "New transitions get the largest priority. This factor is applied to it at each "
+           "update; 1: it never falls.");
 }
 
 void ListExploration(ExplorationConfig& c, ConfigFieldList& list) {
   list.Table("exploration");
   list.Add("epsilon_from", c.epsilon_from, kProbability,
            "Probability of a random action until start_frames.");
-  list.Add("epsilon_to", c.epsilon_to, kProbability, "The same from end_frames on.");
-  list.Add("start_frames", c.start_frames, AtLeast(0), "Where the linear change starts.");
-  list.Add("end_frames", c.end_frames, AtLeast(0), "Where it ends.");
+  list.Add("epsilon_to", c.epsilon_to, kProbability,
+           "Probability of a random action from end_frames on.");
+  list.Add("start_frames", c.start_frames, AtLeast(0), "Frame at which the linear change starts.");
+  list.Add("end_frames", c.end_frames, AtLeast(0), "Frame at which it ends.");
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 
 namespace uper {
 
-// A value as it was written, before a field accepts it. std::monostate stands for what no field
-// takes (an array, a date).
+// A value as the user wrote it. std::monostate stands for a kind that no field accepts (an array, a
+// date).
 using ConfigValue = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
 // The closed interval a number must lie in; `open_low` excludes the lower end.
@@ -30,14 +30,14 @@ struct NumberRange {
   }
 };
 
-// What a changed value means for a run that is continued.
+// Whether a continued run accepts another value.
 enum class OnResume {
-  kRefused,      // it would be another run
-  kMayBeRaised,  // a larger value continues the run
-  kFree,         // results do not depend on it
+  kRefused,      // no: the results would differ
+  kMayBeRaised,  // a larger one
+  kFree,         // any: the results do not depend on it
 };
 
-// An enumeration seen as an index into its names.
+// Access to an enumeration by the index of its name.
 struct ChoiceAccess {
   std::vector<std::string> names;
   std::function<std::size_t()> get;
@@ -50,33 +50,34 @@ struct ConfigField {
 
   std::string key;  // "optimizer.learning_rate"
   Target target;
-  NumberRange range;  // of numbers
+  NumberRange range;  // unused for other types
   std::string doc;
   OnResume on_resume = OnResume::kRefused;
-  std::string automatic;  // ValueText() that stands for "choose for me"; empty: there is none
+  // The ValueText() with which the program chooses the value; empty: there is none.
+  std::string automatic;
 
   // The value as TOML.
   std::string ValueText() const;
   bool IsAutomatic() const { return !automatic.empty() && ValueText() == automatic; }
-  // What the field accepts, in words: "an integer from 1 to 64".
+  // The accepted values in words: "an integer from 1 to 64".
   std::string Expected() const;
-  // Throws Error(kUsage), its message starting with `where` ("run.toml:7"), if the value has the
-  // wrong type or is out of range; the field is then unchanged.
+  // If the value has the wrong type or is out of range, throws Error(kUsage) and leaves the field
+  // unchanged. The message starts with `where` ("run.toml:7").
   void Assign(const ConfigValue& value, std::string_view where) const;
-  // The same from the text of a command line: 1e6, 1_000_000, true, adam.
+  // Parses the text of a command line (1e6, 1_000_000, true, adam), then as Assign.
   void AssignText(std::string_view text, std::string_view where) const;
 };
 
-// Every key of the configuration, in the order of config.toml: top level first, then the tables.
+// Every key of the configuration in the order of config.toml: the top level, then the tables.
 std::vector<ConfigField> ConfigFields(RunConfig& config);
 
-// The key names alone.
+// The names of all keys.
 std::vector<std::string> ConfigKeyNames();
 
-// Collects the fields of one component after the other.
+// Collects the fields of all components.
 class ConfigFieldList {
  public:
-  // Keys added from now on belong to this table ("" for the top level).
+  // Later calls of Add() belong to this table ("" for the top level).
   void Table(std::string_view name) {
     prefix_ = name;
     if (!name.empty()) prefix_ += '.';
@@ -108,13 +109,14 @@ class ConfigFieldList {
   template <typename Enum>
   static ChoiceAccess AccessTo(Enum& field) {
     ChoiceAccess access;
-    for (const Choice<Enum>& choice : kChoices<Enum>) access.names.emplace_back(choice.name);
-    access.get = [&field] {
+    const auto choices = ChoicesOf<Enum>();
+    for (const Choice<Enum>& choice : choices) access.names.emplace_back(choice.name);
+    access.get = [&field, choices] {
       std::size_t index = 0;
-      while (index < kChoices<Enum>.size() && kChoices<Enum>[index].value != field) ++index;
+      while (index < choices.size() && choices[index].value != field) ++index;
       return index;
     };
-    access.set = [&field](std::size_t index) { field = kChoices<Enum>[index].value; };
+    access.set = [&field, choices](std::size_t index) { field = choices[index].value; };
     return access;
   }
 

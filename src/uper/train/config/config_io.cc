@@ -6,6 +6,7 @@
 
 #include "uper/base/check.h"
 #include "uper/base/did_you_mean.h"
+#include "uper/base/markdown.h"
 
 namespace uper {
 namespace {
@@ -41,7 +42,7 @@ std::vector<std::string> TablesOf(const std::vector<ConfigField>& fields) {
   return {tables.begin(), tables.end()};
 }
 
-// The text as comment lines of at most 100 columns.
+// The text as comment lines of TOML, at most 100 columns wide.
 std::string Comment(const std::string& text) {
   std::istringstream words(text);
   std::string comment = "#";
@@ -68,16 +69,6 @@ std::string ResumeText(OnResume on_resume) {
       return "yes";
   }
   return "";
-}
-
-// In a cell of a Markdown table a bar would end the cell.
-std::string Cell(std::string_view text) {
-  std::string cell;
-  for (const char c : text) {
-    if (c == '|') cell += '\\';
-    cell += c;
-  }
-  return cell;
 }
 
 bool MayContinue(const ConfigField& stored, const ConfigField& requested) {
@@ -154,8 +145,9 @@ std::string ConfigDocumentation() {
       text += table.empty() ? "Top level" : table;
       text += "\n\n| key | values | default | free on resume | meaning |\n|---|---|---|---|---|\n";
     }
-    text += "| `" + field.key + "` | " + Cell(field.Expected()) + " | `" + field.ValueText() +
-            "` | " + ResumeText(field.on_resume) + " | " + Cell(field.doc) + " |\n";
+    text += "| `" + field.key + "` | " + MarkdownCell(field.Expected()) + " | `" +
+            field.ValueText() + "` | " + ResumeText(field.on_resume) + " | " +
+            MarkdownCell(field.doc) + " |\n";
   }
   return text;
 }

@@ -9,32 +9,32 @@
 
 namespace uper {
 
-// Sets one key. An unknown key, a wrong type and a value out of range throw Error(kUsage) naming
-// `where`, the key and, for an unknown one, the nearest that exists.
+// Sets one key. Throws Error(kUsage) for an unknown key, a wrong type or a value out of range. The
+// message names `where` and the key, and for an unknown key the most similar one.
 void SetKey(RunConfig& config, std::string_view key, std::string_view value_text,
             std::string_view where);
 
-// Sets the keys of a TOML text; the others keep their values. Errors name source and line.
+// Sets the keys of a TOML text. Other keys keep their values. Errors name source and line.
 void ApplyToml(RunConfig& config, std::string_view text, const std::string& source);
 void ApplyEntries(RunConfig& config, const std::vector<TomlEntry>& entries,
                   const std::string& source);
 
-// "key=value" into its parts. Throws Error(kUsage) if there is no key or no '='.
+// Splits "key=value". Throws Error(kUsage) if there is no key or no '='.
 std::pair<std::string, std::string> SplitSetting(std::string_view text);
 
-// config.toml: every key with its value, the documentation of each as a comment. Read back it gives
-// the same configuration.
+// The text of config.toml: every key with its value, and its documentation as a comment. ApplyToml
+// of this text gives the same configuration.
 std::string DumpToml(RunConfig config);
 
-// Every key in tables of Markdown: docs/configuration.md.
+// Every key in tables of Markdown, for docs/configuration.md.
 std::string ConfigDocumentation();
 
-// Keys whose values differ.
+// The keys whose values differ.
 std::vector<std::string> DifferingKeys(RunConfig a, RunConfig b);
 
-// `requested` as it may continue a run made with `stored`: keys left to be chosen automatically get
-// the stored choice; `frames` may be larger, threads and checkpoint_every_frames may be anything.
-// Every other difference throws Error(kUsage) that names the keys with both values.
+// The configuration with which `requested` continues a run that has `stored`. Keys with their
+// automatic value get the stored one. A key may differ as its OnResume says. Throws Error(kUsage)
+// for every other difference; the message names the keys with both values.
 RunConfig ConfigForResume(RunConfig stored, RunConfig requested);
 
 }  // namespace uper

@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "uper/base/did_you_mean.h"
 #include "uper/base/files/files_for_tests.h"
+#include "uper/train/config/config_check.h"
 #include "uper/train/config/config_fields.h"
 #include "uper/train/config/config_io.h"
 
@@ -60,7 +62,7 @@ TEST(ConfigTest, DumpHoldsEveryKeyWithItsDocumentation) {
   const std::vector<std::string> keys = ConfigKeyNames();
   ASSERT_EQ(entries.size(), keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(entries[i].key, keys[i]);
-  EXPECT_NE(DumpToml({}).find("# Of every random stream of the run.\nseed = 1\n"),
+  EXPECT_NE(DumpToml({}).find("# Seed of every random stream of the run.\nseed = 1\n"),
             std::string::npos);
   std::istringstream lines(DumpToml({}));
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
@@ -180,7 +182,7 @@ TEST(ConfigTest, TomlErrorsNameTheLine) {
   EXPECT_TRUE(Catch([&] { ApplyToml(config, "seed = 1\nframes = = 2\n", "f"); }).Says("f:2: "));
   EXPECT_TRUE(Catch([&] { ApplyToml(config, "seed = 1\nseed = 2\n", "f"); }).Says("f:2: "));
   EXPECT_TRUE(Catch([&] { ApplyToml(config, "\xff\xfe", "f"); }).Says("f:1: "));
-  // Of several errors the first in the file.
+  // Of several errors, the first one in the file is reported.
   EXPECT_TRUE(Catch([&] {
                 ApplyToml(config, "[agent]\nhed = 1\n[zzz]\nb = 2", "f");
               }).Says("f:2: unknown key 'agent.hed' (did you mean 'agent.head'?)"));
@@ -190,8 +192,8 @@ TEST(ConfigTest, TomlErrorsNameTheLine) {
   EXPECT_NO_THROW(ApplyToml(config, "[optimizer]\n", "f"));
 }
 
-// All texts one edit away: a letter removed, two neighbours swapped, a letter of the alphabet
-// inserted or put in another's place.
+// All texts at distance one: a letter removed, two neighbors swapped, or a letter of the alphabet
+// inserted or replacing another.
 std::set<std::string> OneLetterTypos(const std::string& word, const std::string& alphabet) {
   std::set<std::string> typos;
   for (std::size_t i = 0; i <= word.size(); ++i) {
@@ -220,7 +222,7 @@ TEST(ConfigTest, NoOneLetterTypoOfAKeyIsAKey) {
 }
 
 TEST(ConfigTest, EveryTypoIsRefusedAndTheKeyThatWasMeantIsNamed) {
-  // Suggesting costs a comparison with every key, so three letters stand for the alphabet here.
+  // A suggestion compares with every key, so only three letters are tried to save time.
   std::size_t candidates = 0;
   std::size_t typos = 0;
   std::size_t right = 0;
@@ -275,8 +277,8 @@ TEST(ConfigTest, DocumentationHasARowForEveryKey) {
 }
 
 TEST(ConfigTest, OnlyHarmlessKeysMayDifferOnResume) {
-  // A GPU rounds differently, which is said; the ROMs of another folder are the same: their digests
-  // are checked.
+  // Another device rounds differently, and the documentation says so. The ROMs of another folder
+  // are the same, because the program checks their digests.
   const std::set<std::string> harmless = {"threads", "overlap_updates", "checkpoint_every_frames",
                                           "frames",  "device",          "environment.rom_dir"};
   RunConfig probe;
@@ -311,7 +313,7 @@ TEST(ConfigTest, AutomaticKeysTakeTheStoredChoiceOnResume) {
   stored.device = DeviceChoice::kCpu;
   stored.network.torso = TorsoPreset::kMinAtar;
   stored.replay.importance_exponent_end_transitions = 123;
-  RunConfig requested;  // device and torso are left to be chosen
+  RunConfig requested;  // device and torso have their automatic values
   requested.replay.importance_exponent_end_transitions = 0;
   EXPECT_TRUE(DifferingKeys(ConfigForResume(stored, requested), stored).empty());
   requested.network.torso = TorsoPreset::kMlp;
@@ -325,29 +327,78 @@ TEST(ConfigTest, ARunMayMoveToAnotherDevice) {
   EXPECT_EQ(ConfigForResume(stored, requested).device, DeviceChoice::kCuda);
 }
 
-TEST(ConfigTest, EnvironmentOptionsAreListedCompletely) {
-  std::vector<std::string> expected = {"environment.name"};
-  EnvironmentOptions options;
-  EnvironmentOptions::VisitFields(options, [&](const char* name, auto&) {
-    expected.push_back(std::string("environment.") + name);
-  });
-  std::vector<std::string> found;
-  for (const std::string& key : ConfigKeyNames()) {
-    if (key.starts_with("environment.")) found.push_back(key);
+// Converts to any field of an aggregate.
+struct AnyField {
+  template <typename T>
+  operator T() const;  // never called
+};
+
+template <typename Struct, typename... Fields>
+constexpr std::size_t FieldCount() {
+  if constexpr (requires { Struct{Fields{}..., AnyField{}}; }) {
+    return FieldCount<Struct, Fields..., AnyField>();
+  } else {
+    return sizeof...(Fields);
   }
-  EXPECT_EQ(found, expected);
 }
 
-TEST(ConfigTest, PrioritiesHaveTheNamesOfCore) {
-  std::set<PriorityRule> listed;
-  for (const Choice<PriorityRule>& choice : kChoices<PriorityRule>) {
-    EXPECT_EQ(choice.name, PriorityRuleName(choice.value));
-    listed.insert(choice.value);
+// Every field of config.h and of the environment options needs a line in config_fields.cc.
+TEST(ConfigTest, EveryFieldHasAKey) {
+  std::map<std::string, std::size_t> keys;
+  for (const std::string& key : ConfigKeyNames()) {
+    const std::size_t dot = key.find('.');
+    ++keys[dot == std::string::npos ? "" : key.substr(0, dot)];
   }
+  const std::size_t tables = keys.size() - 1;
+  EXPECT_EQ(tables, 6u);
+  EXPECT_EQ(keys[""], FieldCount<RunConfig>() - tables);
+  EXPECT_EQ(keys["environment"],
+            FieldCount<EnvironmentConfig>() - 1 + FieldCount<EnvironmentOptions>());
+  EXPECT_EQ(keys["network"], FieldCount<NetworkConfig>());
+  EXPECT_EQ(keys["agent"], FieldCount<AgentConfig>());
+  EXPECT_EQ(keys["optimizer"], FieldCount<OptimizerConfig>());
+  EXPECT_EQ(keys["replay"], FieldCount<ReplayConfig>());
+  EXPECT_EQ(keys["exploration"], FieldCount<ExplorationConfig>());
+}
+
+Priority DoubleTdError(const PriorityInputs& inputs, const PriorityLimits&) {
+  return {.value = 2 * inputs.td_error};
+}
+
+TEST(ConfigTest, PrioritiesAreThoseThatNetworksCanUse) {
+  std::vector<std::string> names;
+  for (const auto& choice : ChoicesOf<PriorityRule>()) names.emplace_back(choice.name);
+  std::vector<std::string> expected;
   for (const PriorityRule rule : AllPriorityRules()) {
-    const bool toy_only = rule == PriorityRule::kCounts || rule == PriorityRule::kOracle;
-    EXPECT_NE(listed.contains(rule), toy_only) << PriorityRuleName(rule);
+    const bool simulations_only = rule == PriorityRule::kCounts || rule == PriorityRule::kOracle;
+    if (!simulations_only) expected.emplace_back(PriorityRuleName(rule));
   }
+  EXPECT_EQ(names, expected);
+}
+
+TEST(ConfigTest, ARegisteredPriorityHasItsNameInConfigurations) {
+  const PriorityRule rule =
+      RegisterPriorityRule({.name = "config_test_rule", .compute = &DoubleTdError});
+  RunConfig config;
+  SetKey(config, "agent.priority", "config_test_rule", "--set");
+  EXPECT_EQ(config.agent.priority, rule);
+  EXPECT_NE(DumpToml(config).find("\npriority = \"config_test_rule\"\n"), std::string::npos);
+  config.device = DeviceChoice::kCpu;
+  EXPECT_NO_THROW(CheckConfig(config));
+  config.device = DeviceChoice::kAuto;
+  EXPECT_NO_THROW(CheckConfig(config));
+  config.device = DeviceChoice::kCuda;
+  EXPECT_TRUE(Catch([&] { CheckConfig(config); }).Says("runs on the CPU only; set device to"));
+  config.device = DeviceChoice::kAuto;
+  config.precision = Precision::kTf32;
+  EXPECT_TRUE(Catch([&] { CheckConfig(config); }).Says("runs on the CPU only; set precision to"));
+}
+
+TEST(ConfigTest, ARegisteredPriorityForSimulationsIsRefused) {
+  RegisterPriorityRule(
+      {.name = "config_test_truth", .needs = {.truth = true}, .compute = &DoubleTdError});
+  RunConfig config;
+  EXPECT_THROW(SetKey(config, "agent.priority", "config_test_truth", "--set"), Error);
 }
 
 }  // namespace

@@ -263,7 +263,7 @@ TEST(CheckConfigTest, ContradictionsAreRefusedWithAdvice) {
 
 // Any priority of the list works on any ensemble agent.
 TEST(CheckConfigTest, EveryPriorityIsAllowedOnEnsembles) {
-  for (const Choice<PriorityRule>& choice : kChoices<PriorityRule>) {
+  for (const Choice<PriorityRule>& choice : ChoicesOf<PriorityRule>()) {
     const std::string selector = choice.name == "uniform" ? "uniform" : "proportional";
     for (const char* agent : {"qr-ens-uper", "c51-ens-uper"}) {
       EXPECT_NO_THROW(

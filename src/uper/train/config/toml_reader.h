@@ -15,13 +15,13 @@ struct TomlEntry {
   int line = 0;
   bool is_empty_table = false;  // a table without keys; `value` holds nothing
   bool is_array = false;        // `items` are its elements; `value` holds nothing
-  // Of an array: one entry without key an element; of an element that is a table: its entries, with
-  // keys from that table on.
+  // Of an array: one entry per element, without a key. The items of an element that is a table are
+  // the table's entries; their keys start at that table.
   std::vector<TomlEntry> items;
 };
 
-// All entries in the order of their lines. Throws Error(kUsage) with `source` and line if the text
-// is not TOML. The only user of toml++, which is slow to compile.
+// All entries in the order of their lines. Throws Error(kUsage) that names `source` and line if the
+// text is not TOML. Its file is the only one that includes toml++, which is slow to compile.
 std::vector<TomlEntry> ReadToml(std::string_view text, const std::string& source);
 
 }  // namespace uper

@@ -32,7 +32,9 @@ std::unique_ptr<Environment> MakeEnvironmentFor(const RunConfig& config, std::ui
 }
 
 DeviceChoice ResolveDevice(const RunConfig& config) {
-  if (config.device == DeviceChoice::kCpu) return DeviceChoice::kCpu;
+  // A registered priority is a function of the host.
+  const bool host_only = !IsBuiltIn(config.agent.priority);
+  if (config.device == DeviceChoice::kCpu || host_only) return DeviceChoice::kCpu;
   const GpuInfo gpu = QueryGpu();
   if (gpu.usable) return DeviceChoice::kCuda;
   if (config.device == DeviceChoice::kAuto) {
