@@ -71,11 +71,17 @@ def command(program, row, folder, threads):
             *(f for key, value in settings.items() for f in ("--set", f"{key}={value}"))]
 
 
+# The columns that the recorded hashes cover: all of version 0.1 except for times. A new column does not change them.
+COLUMNS = ("frames updates episodes train_return eval_return loss grad_norm epsilon beta priority_mean priority_max "
+           "epistemic_mean aleatoric_mean target_distance_mean effective_sample_size td_error_mean floored_share "
+           "capped_share refused_priorities noisy_draw_share noisy_stored_share replay_size train_episode_frames "
+           "eval_episodes").split()
+
+
 def timeless(path):
     """The rows of metrics.csv without the columns that hold times."""
     with open(path) as file:
-        rows = list(csv.DictReader(file))
-    return [[value for key, value in row.items() if not key.endswith(("_seconds", "_per_second"))] for row in rows]
+        return [[row[name] for name in COLUMNS] for row in csv.DictReader(file)]
 
 
 def run(program, row, threads):

@@ -270,10 +270,14 @@ void AddSweep(CLI::App& app, const StopFlag& stop, Command& chosen) {
 void AddList(CLI::App& app, Command& chosen) {
   auto* command = app.add_subcommand("list", "List what there is, one per line");
   auto options = std::make_shared<ListOptions>();
-  command->add_option("what", options->what, "envs, agents, priorities, figures or keys")
+  command->add_option("what", options->what, "envs, agents, priorities, figures, keys or columns")
       ->required()
-      ->check(CLI::IsMember({"envs", "agents", "priorities", "figures", "keys"}));
-  command->add_flag("--json", options->json, kJsonHelp);
+      ->check(CLI::IsMember({"envs", "agents", "priorities", "figures", "keys", "columns"}));
+  auto* json = command->add_flag("--json", options->json, kJsonHelp);
+  command
+      ->add_flag("--markdown", options->markdown,
+                 "Print priorities, keys or columns as the tables of the documents")
+      ->excludes(json);
   command->footer("Example: uper list figures");
   RunsWith(command, options, chosen, List);
 }

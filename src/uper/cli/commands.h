@@ -117,6 +117,7 @@ int Sweep(const SweepOptions& options, const StopFlag& stop);
 struct ListOptions {
   std::string what;  // envs, agents, priorities, figures or keys
   bool json = false;
+  bool markdown = false;  // the whole table of keys, columns or priorities
 };
 int List(const ListOptions& options);
 
