@@ -40,17 +40,6 @@ Moments DistributionMoments(const AtomSupport& support, std::span<const Real> pr
   return {.mean = mean, .variance = squares / mass};
 }
 
-Uncertainty WithTarget(double mean, double epistemic, double aleatoric, double target) {
-  const double distance_sq = (target - mean) * (target - mean);
-  return {.mean = mean,
-          .epistemic = epistemic,
-          .aleatoric = aleatoric,
-          .target_distance_sq = distance_sq,
-          .epistemic_delta = distance_sq + epistemic,
-          .total = epistemic + aleatoric,
-          .total_delta = (distance_sq + epistemic) + aleatoric};
-}
-
 }  // namespace
 
 template <typename Real>

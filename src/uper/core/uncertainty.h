@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <span>
 
+#include "uper/core/host_device.h"
+
 namespace uper {
 
 // Uncertainty of one state-action pair, from the quantiles theta[member, quantile] of an ensemble.
@@ -18,6 +20,19 @@ struct Uncertainty {
   double total = 0;               // U = V_{tau,psi}[theta] = E + A
   double total_delta = 0;         // U_delta = E[(target - theta)^2] = E_delta + A
 };
+
+// The decomposition for a scalar target from the moments of theta: E_delta = delta_Theta^2 + E.
+UPER_HOST_DEVICE inline Uncertainty WithTarget(double mean, double epistemic, double aleatoric,
+                                               double target) {
+  const double distance_sq = (target - mean) * (target - mean);
+  return {.mean = mean,
+          .epistemic = epistemic,
+          .aleatoric = aleatoric,
+          .target_distance_sq = distance_sq,
+          .epistemic_delta = distance_sq + epistemic,
+          .total = epistemic + aleatoric,
+          .total_delta = (distance_sq + epistemic) + aleatoric};
+}
 
 // Shape of theta: row-major [members, quantiles].
 struct EnsembleShape {

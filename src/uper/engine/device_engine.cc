@@ -76,7 +76,7 @@ class DeviceEngine final : public Engine {
   void CopyTarget() override { learner_.CopyTarget(); }
   bool HasPendingUpdates() override { return replay_.HasPendingUpdates(); }
   void AwaitUpdates() override {
-    while (const auto report = replay_.NextReport(/*wait=*/true)) Take(*report);
+    while (const auto report = replay_.AwaitReport()) Take(*report);
   }
 
   void SyncToHost() override {
@@ -127,7 +127,7 @@ class DeviceEngine final : public Engine {
 
   void QueueUpdates(int count, double importance_exponent) {
     while (unreported_ + count > DeviceReplay::kMaxUnreportedUpdates) {
-      Take(*replay_.NextReport(/*wait=*/true));
+      Take(*replay_.AwaitReport());
     }
     DeviceUpdate updates[DeviceReplay::kMaxUpdatesPerCall];
     for (int i = 0; i < count; ++i) updates[i] = Draw(i, importance_exponent);
@@ -139,7 +139,7 @@ class DeviceEngine final : public Engine {
   }
 
   void TakeFinishedReports() {
-    while (const auto report = replay_.NextReport(/*wait=*/false)) Take(*report);
+    while (const auto report = replay_.PollReport()) Take(*report);
   }
 
   // The i-th update of a call.

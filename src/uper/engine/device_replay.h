@@ -14,39 +14,39 @@
 
 namespace uper {
 
-// What decides how a replay memory on the GPU draws and prioritises.
+// Sizes and rules of a replay memory on the GPU.
 struct DeviceReplaySpec {
   std::size_t capacity = 0;  // transitions
-  // Of the record of a transition: what names its observations and a RecordTail. Stacked frames:
-  // [2, stack_depth] frame slots of 32 bits (FrameStore::kZeroSlot: zeros); else both observations
-  // whole.
+  // A record is a transition's two observations and a RecordTail. With stacked frames the
+  // observations are frame slots of 32 bits, [2, stack_depth] (FrameStore::kZeroSlot: zeros).
+  // Otherwise the record contains both observations.
   std::size_t record_bytes = 0;
-  std::size_t observation_bytes = 0;  // of one whole observation
+  std::size_t observation_bytes = 0;  // per observation
   int stack_depth = 0;                // 0: observations are stored whole
-  std::size_t frame_bytes = 0;        // of stacked frames
+  std::size_t frame_bytes = 0;        // with stacked frames only
   std::size_t frame_capacity = 0;
 
-  bool samples_on_device = true;  // by priority, on the GPU; else the caller draws
+  bool samples_on_device = true;  // the GPU draws by priority; else the caller draws
   double priority_exponent = 0;
   double uniform_mix = 0;
   WeightNormalization normalization = WeightNormalization::kBatchMax;
   double initial_priority = 1;  // ReplayBufferOptions
   double largest_priority_decay = 1;
-  PriorityRule rule = PriorityRule::kUniform;  // kUniform: priorities stay as they are
+  PriorityRule rule = PriorityRule::kUniform;  // kUniform: priorities do not change
   PriorityLimits limits;
 
-  std::size_t GpuBytes() const;  // what it takes of the GPU's memory
+  std::size_t GpuBytes() const;  // GPU memory that the replay memory needs
 };
 
-// Records of ids in a ring, which live at id % capacity on the host and on the GPU.
+// Reads records of the host's ring. A record with this id is in slot id % capacity, on the host and
+// on the GPU.
 struct DeviceRecordSource {
-  std::uint64_t first_id = 0;  // the live ones are [first_id, next_id)
+  std::uint64_t first_id = 0;  // the ring holds [first_id, next_id)
   std::uint64_t next_id = 0;
   std::function<void(std::uint64_t begin, std::uint64_t end, std::span<std::byte> out)> read;
 };
 
-// One update. Either the random numbers of its draws (DeviceReplaySpec::draws) or the draws
-// themselves.
+// Inputs of one update: random numbers if DeviceReplaySpec::samples_on_device, else the draws.
 struct DeviceUpdate {
   double importance_exponent = 0;
   std::span<const double> uniforms;    // [batch], each in [0, 1)
@@ -54,71 +54,70 @@ struct DeviceUpdate {
   std::span<const float> weights;      // [batch]
 };
 
-// What an update did. The spans hold until the next call.
+// The outcome of an update. The spans are valid until the next call.
 struct DeviceUpdateReport {
   double loss = 0;
   double gradient_norm = 0;
-  bool finite = true;     // else the update was not made, nor anything after it
-  bool massless = false;  // nothing had mass: the draws were uniform
+  bool finite = true;     // else this update and all later ones were skipped
+  bool massless = false;  // no transition had mass: the draws were uniform
   std::span<const std::uint64_t> ids;
-  std::span<const double> probabilities;  // of the draws, if made on the GPU
+  std::span<const double> probabilities;  // of draws on the GPU; only tests read them
   std::span<const float> weights;
-  std::span<const std::uint8_t> noisy;  // RecordTail
+  std::span<const std::uint8_t> noisy;  // RecordTail::noisy
   std::span<const double> td_error;
   std::span<const Uncertainty> uncertainty;
   std::span<const Priority> priorities;
 };
 
-// A replay memory in the GPU's memory beside a learner: frames stored once, records, priorities and
-// their sum tree. It follows a memory of the host, which stays the source of everything but the
-// priorities. For equal priorities the draws are those of the host's proportional selector, but for
-// the last bits of powers, which the GPU rounds in its own way.
+// A replay memory on the GPU, beside a learner: frames (each stored once), records, priorities and
+// their sum tree. It mirrors a replay memory of the host, which owns everything except the
+// priorities. With equal priorities the draws equal those of the host's proportional selector,
+// except for the last bits of powers, which the GPU rounds in its own way.
 //
-// An update draws, gathers, learns and sets priorities without the host: updates are queued one
-// after another and reported in order. Everything happens in the order of the calls. After an
-// update that was not finite nothing may be relied on but its report. Not thread-safe.
+// An update draws, gathers, learns and sets priorities without the host. Results are as if each
+// call had ended before the next began. After an update that was not finite, only its report is
+// valid. Not thread-safe.
 class DeviceReplay {
  public:
   virtual ~DeviceReplay() = default;
 
   virtual const DeviceReplaySpec& spec() const = 0;
 
-  // Takes over what the host has stored or evicted since the last call; new transitions get the
-  // largest priority. `frames` is not looked at where observations are stored whole.
+  // Appends and evicts what the host has stored and evicted since the last call. New transitions
+  // get the largest priority. `frames` is ignored if records contain whole observations.
   virtual void MirrorHost(const DeviceRecordSource& transitions,
                           const DeviceRecordSource& frames) = 0;
 
-  // Memory for frames [first, first + count), which the host is about to store: whoever writes them
-  // there spares MirrorHost() the reading, and acting may name them before they are stored. Only
-  // what the last two calls returned holds. REQUIRES: frames are stacked.
+  // Memory for frames [first, first + count), which the host is about to store. MirrorHost() does
+  // not read frames that were written there, and decisions may use them before they are stored.
+  // The memory of the last two calls is valid. REQUIRES: frames are stacked.
   static constexpr int kMaxReservedFrames = 64;
   virtual std::span<std::byte> ReserveFrames(std::uint64_t first, std::size_t count) = 0;
 
-  // Queues updates of the learner, from 1 to kMaxUpdatesPerCall, one after another. At most
-  // kMaxUnreportedUpdates may be without a report. Several at once are faster: a batch is drawn
-  // while the update before ends.
+  // Queues 1 to kMaxUpdatesPerCall updates of the learner. At most kMaxUnreportedUpdates may be
+  // queued and not reported. Several updates per call are faster: each batch is drawn while the
+  // previous update ends.
   static constexpr int kMaxUpdatesPerCall = 8;
   static constexpr std::size_t kMaxUnreportedUpdates = 64;
   virtual void QueueUpdates(std::span<const DeviceUpdate> updates) = 0;
-  void QueueUpdate(const DeviceUpdate& update) { QueueUpdates({&update, 1}); }
-  // Of the oldest update that was not reported yet, if there is one; `wait`: also if it must be
-  // waited for.
-  virtual std::optional<DeviceUpdateReport> NextReport(bool wait) = 0;
-  // Whether queued updates are still to be made.
+  // The report of the oldest unreported update. PollReport() returns nothing if that update has not
+  // finished; AwaitReport() waits for it. Both return nothing if every update was reported.
+  virtual std::optional<DeviceUpdateReport> PollReport() = 0;
+  virtual std::optional<DeviceUpdateReport> AwaitReport() = 0;
+  // Whether queued updates have not finished.
   virtual bool HasPendingUpdates() = 0;
 
-  // As Learner::ActionValues, of stacks of frames that are on the GPU or to come: slots [count,
-  // stack_depth].
-  // In two steps, so that updates can be queued behind the first without being waited for.
+  // Like Learner::ActionValues, for stacks of frames that are stored or in reserved memory: slots
+  // [count, stack_depth]. AwaitActionValues() does not wait for updates that were queued after
+  // BeginDecisions().
   virtual void BeginDecisions(std::span<const std::uint32_t> slots, int count) = 0;
   virtual void AwaitActionValues(int count, std::span<float> q) = 0;
-  // Between the two of one decision, behind all that is queued: the next one is to be of one stack,
-  // too, and nothing is to be asked of the GPU before. May let it get ready. No result depends on
-  // it.
+  // Optional hint between BeginDecisions() and AwaitActionValues(): the next call after these will
+  // be a decision for one stack. Affects speed only.
   virtual void PrelaunchDecision() = 0;
 
-  // Raw priorities of all live transitions, oldest first, and the largest one ever given; they
-  // wait for all updates.
+  // Raw priorities of all stored transitions, oldest first, and the largest priority, which new
+  // transitions get. Both calls wait for all updates.
   virtual void GetPriorities(std::span<float> priorities, double& largest) = 0;
   virtual void SetPriorities(std::span<const float> priorities, double largest) = 0;
 };

@@ -10,9 +10,9 @@ namespace uper {
 
 #ifdef UPER_CUDA
 std::unique_ptr<DeviceReplay> MakeGpuReplay(const DeviceReplaySpec& spec, Learner& learner) {
-  auto* const on_gpu = dynamic_cast<CudaLearner*>(&learner);
-  UPER_CHECK(on_gpu != nullptr, "a learner on the GPU");
-  return std::make_unique<CudaReplay>(spec, *on_gpu);
+  auto* const on_gpu = dynamic_cast<cuda::CudaLearner*>(&learner);
+  UPER_CHECK(on_gpu != nullptr, "the learner must be on the GPU");
+  return std::make_unique<cuda::CudaReplay>(spec, *on_gpu);
 }
 #else
 std::unique_ptr<DeviceReplay> MakeGpuReplay(const DeviceReplaySpec&, Learner&) {

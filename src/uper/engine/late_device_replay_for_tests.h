@@ -1,8 +1,8 @@
 #pragma once
 
-// A model of a memory on the GPU for tests: DeviceReplay in plain host code, with the host's tree
-// and any learner. What it does late a GPU may do late: updates run when somebody asks for a
-// report, so that whoever relies on more than the order of the calls is found out.
+// A fake of DeviceReplay in plain host code, with the host's sum tree and any learner. It reports
+// updates and frames as late as the interface allows, so that tests find callers that rely on more
+// than the order of the calls.
 
 #include <cstring>
 #include <deque>
@@ -12,6 +12,7 @@
 #include "uper/base/check.h"
 #include "uper/engine/device_replay.h"
 #include "uper/nn/learner.h"
+#include "uper/replay/ring.h"
 #include "uper/replay/selectors/proportional_selector.h"
 #include "uper/replay/selectors/stored_priority.h"
 
@@ -31,7 +32,7 @@ class LateDeviceReplay final : public DeviceReplay {
 
   const DeviceReplaySpec& spec() const override { return spec_; }
 
-  // Called while values are computed, and when the next ones may be prepared, if there are any.
+  // Called, if set, while values are computed, and by PrelaunchDecision().
   std::function<void()> on_acting, on_preparing;
 
   void MirrorHost(const DeviceRecordSource& transitions,
@@ -40,7 +41,8 @@ class LateDeviceReplay final : public DeviceReplay {
     if (transitions.first_id >= next_id_) {
       ResetSelector();
       first_id_ = next_id_ = transitions.first_id;
-      for (std::uint64_t i = 0; i < first_id_ % spec_.capacity; ++i) {  // turn the ring
+      for (std::uint64_t i = 0; i < first_id_ % spec_.capacity;
+           ++i) {  // so that slots match the ids
         selector_->Append(1);
         selector_->RemoveOldest(1);
       }
@@ -56,19 +58,19 @@ class LateDeviceReplay final : public DeviceReplay {
          ++next_frame_) {
       const auto to = std::span(frames_).subspan(
           next_frame_ % spec_.frame_capacity * spec_.frame_bytes, spec_.frame_bytes);
-      const std::byte* ahead = AheadAt(next_frame_);
-      if (ahead == nullptr) {
+      const std::byte* reserved = FindReserved(next_frame_);
+      if (reserved == nullptr) {
         frames.read(next_frame_, next_frame_ + 1, to);
       } else {
-        std::memcpy(to.data(), ahead, to.size());
+        std::memcpy(to.data(), reserved, to.size());
       }
     }
   }
 
   std::span<std::byte> ReserveFrames(std::uint64_t first, std::size_t count) override {
-    Ahead& ahead = ahead_[next_ahead_++ % 2];
-    ahead = {.first = first, .pixels = std::vector<std::byte>(count * spec_.frame_bytes)};
-    return ahead.pixels;
+    Reserved& reserved = reserved_[next_reserved_++ % 2];
+    reserved = {.first = first, .pixels = std::vector<std::byte>(count * spec_.frame_bytes)};
+    return reserved.pixels;
   }
 
   bool HasPendingUpdates() override { return ++asked_ % 2 == 0; }
@@ -88,8 +90,13 @@ class LateDeviceReplay final : public DeviceReplay {
     RunAll();
   }
 
-  std::optional<DeviceUpdateReport> NextReport(bool wait) override {
-    if (done_.empty() || (!wait && ++asked_ % 3 != 0)) return std::nullopt;  // now and then
+  // Only every third question is answered.
+  std::optional<DeviceUpdateReport> PollReport() override {
+    if (done_.empty() || ++asked_ % 3 != 0) return std::nullopt;
+    return AwaitReport();
+  }
+  std::optional<DeviceUpdateReport> AwaitReport() override {
+    if (done_.empty()) return std::nullopt;
     reported_ = std::move(done_.front());
     done_.pop_front();
     return DeviceUpdateReport{.loss = reported_.loss,
@@ -155,16 +162,16 @@ class LateDeviceReplay final : public DeviceReplay {
     std::vector<Priority> priorities;
   };
 
-  struct Ahead {
+  struct Reserved {
     std::uint64_t first = 0;
     std::vector<std::byte> pixels;
   };
 
-  // Of a frame that was or is to come; nullptr: of no other.
-  const std::byte* AheadAt(std::uint64_t frame) const {
-    for (const Ahead& ahead : ahead_) {
-      const std::size_t at = (frame - ahead.first) * spec_.frame_bytes;
-      if (frame >= ahead.first && at < ahead.pixels.size()) return &ahead.pixels[at];
+  // A frame in reserved memory, stored or not; nullptr: not in reserved memory.
+  const std::byte* FindReserved(std::uint64_t frame) const {
+    for (const Reserved& reserved : reserved_) {
+      const std::size_t at = (frame - reserved.first) * spec_.frame_bytes;
+      if (frame >= reserved.first && at < reserved.pixels.size()) return &reserved.pixels[at];
     }
     return nullptr;
   }
@@ -172,7 +179,7 @@ class LateDeviceReplay final : public DeviceReplay {
   const std::byte* FrameAt(std::uint32_t slot) const {
     for (std::uint64_t frame = next_frame_; frame < next_frame_ + spec_.frame_capacity; ++frame) {
       if (frame % spec_.frame_capacity != slot) continue;
-      if (const std::byte* ahead = AheadAt(frame)) return ahead;
+      if (const std::byte* reserved = FindReserved(frame)) return reserved;
     }
     return &frames_[slot * spec_.frame_bytes];
   }
@@ -187,7 +194,7 @@ class LateDeviceReplay final : public DeviceReplay {
     return std::span(records_).subspan(slot * spec_.record_bytes, spec_.record_bytes);
   }
 
-  // `acting`: frames to come may be named.
+  // `acting`: frames that are not stored yet may be used.
   void GatherStack(std::span<const std::uint32_t> slots, std::span<std::byte> to, bool acting) {
     for (const std::uint32_t slot : slots) {
       if (slot == FrameStore::kZeroSlot) {
@@ -226,8 +233,7 @@ class LateDeviceReplay final : public DeviceReplay {
     done.ids.clear();
     for (std::size_t j = 0; j < batch_; ++j) {
       const std::size_t first = selector_->first_slot();
-      done.ids.push_back(first_id_ +
-                         (draws[j].slot + (draws[j].slot < first ? spec_.capacity : 0) - first));
+      done.ids.push_back(first_id_ + Ring{spec_.capacity}.RankOf(first, draws[j].slot));
       done.probabilities[j] = draws[j].probability;
     }
     done.weights.resize(batch_);
@@ -273,8 +279,7 @@ class LateDeviceReplay final : public DeviceReplay {
 
   void SetDrawn(Done& done) {
     const bool sets = spec_.rule != PriorityRule::kUniform;
-    if (sets)
-      largest_ = std::max(largest_ * spec_.largest_priority_decay, double{kSmallestPriority});
+    if (sets) largest_ = DecayedLargest(largest_, spec_.largest_priority_decay);
     std::vector<std::uint32_t> slots;
     std::vector<float> priorities;
     for (std::size_t j = 0; j < batch_; ++j) {
@@ -301,8 +306,8 @@ class LateDeviceReplay final : public DeviceReplay {
   std::deque<Done> done_;
   Done reported_;
   std::vector<float> q_;
-  Ahead ahead_[2];
-  std::size_t next_ahead_ = 0;
+  Reserved reserved_[2];
+  std::size_t next_reserved_ = 0;
   int asked_ = 0;
 };
 

@@ -40,11 +40,11 @@ class RecordingDeviceReplay final : public DeviceReplay {
     }
     inner_->QueueUpdates(updates);
   }
-  std::optional<DeviceUpdateReport> NextReport(bool wait) override {
-    const auto report = inner_->NextReport(wait);
-    Record("report", wait, report.has_value());
-    if (report) Record(" of", report->loss, Sum(report->ids), Sum(report->td_error));
-    return report;
+  std::optional<DeviceUpdateReport> PollReport() override {
+    return Recorded(/*wait=*/false, inner_->PollReport());
+  }
+  std::optional<DeviceUpdateReport> AwaitReport() override {
+    return Recorded(/*wait=*/true, inner_->AwaitReport());
   }
   bool HasPendingUpdates() override {
     const bool pending = inner_->HasPendingUpdates();
@@ -73,6 +73,11 @@ class RecordingDeviceReplay final : public DeviceReplay {
   }
 
  private:
+  std::optional<DeviceUpdateReport> Recorded(bool wait, std::optional<DeviceUpdateReport> report) {
+    Record("report", wait, report.has_value());
+    if (report) Record(" of", report->loss, Sum(report->ids), Sum(report->td_error));
+    return report;
+  }
   template <typename T>
   static std::string Sum(std::span<T> values) {
     return std::to_string(values.size()) + ":" + checkpoint::ChecksumOf(std::as_bytes(values));

@@ -11,7 +11,7 @@ namespace uper {
 
 GpuInfo QueryGpu() {
 #ifdef UPER_CUDA
-  return FindCudaDevice();
+  return cuda::FindCudaDevice();
 #else
   return {.unusable_because = "this build has no CUDA: nvcc was not there when it was configured"};
 #endif
@@ -22,7 +22,7 @@ std::unique_ptr<Learner> MakeGpuLearner([[maybe_unused]] const LearnerSpec& spec
   if (!gpu.usable)
     throw Error(ErrorKind::kResources, "no GPU to learn on: " + gpu.unusable_because);
 #ifdef UPER_CUDA
-  return std::make_unique<CudaLearner>(spec);
+  return std::make_unique<cuda::CudaLearner>(spec);
 #else
   return nullptr;
 #endif

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "uper/base/check.h"
+#include "uper/replay/ring.h"
 #include "uper/replay/selectors/stored_priority.h"
 
 namespace uper {
@@ -67,9 +68,7 @@ void ReplayBuffer::Sample(const WeightOptions& options, const SampleView& out) {
   counters_.drawn += count;
   const std::size_t first_slot = selector_->first_slot();
   for (std::size_t j = 0; j < count; ++j) {
-    const std::size_t slot = draws_[j].slot;
-    const std::size_t wrap = slot < first_slot ? capacity() : 0;
-    out.ids[j] = first_id() + (slot + wrap - first_slot);
+    out.ids[j] = first_id() + Ring{capacity()}.RankOf(first_slot, draws_[j].slot);
     out.probabilities[j] = draws_[j].probability;
   }
   const bool needs_smallest = options.normalization == WeightNormalization::kBufferMax;
@@ -86,8 +85,7 @@ UpdateCounts ReplayBuffer::SetPriorities(std::span<const std::uint64_t> ids,
   UpdateCounts counts;
   const std::uint64_t first = first_id();
   const std::size_t first_slot = selector_->first_slot();
-  largest_priority_ =
-      std::max(largest_priority_ * largest_priority_decay_, double{kSmallestPriority});
+  largest_priority_ = DecayedLargest(largest_priority_, largest_priority_decay_);
   for (std::size_t j = 0; j < ids.size(); ++j) {
     const std::optional<float> stored = AcceptPriority(priorities[j]);
     if (ids[j] < first) {
@@ -95,8 +93,8 @@ UpdateCounts ReplayBuffer::SetPriorities(std::span<const std::uint64_t> ids,
     } else if (ids[j] >= next_id_ || !stored) {
       ++counts.invalid;
     } else {
-      const std::size_t slot = first_slot + (ids[j] - first);
-      slots_.push_back(static_cast<std::uint32_t>(slot < capacity() ? slot : slot - capacity()));
+      const std::size_t slot = Ring{capacity()}.SlotAt(first_slot, ids[j] - first);
+      slots_.push_back(static_cast<std::uint32_t>(slot));
       priorities_.push_back(*stored);
       NotePriority(*stored);
     }

@@ -61,7 +61,7 @@ void SyntheticGpuRun::MirrorHost() {
   replay_->MirrorHost(transitions, frames);
 }
 
-// A random one: both observations and what happened between them.
+// A random transition.
 void SyntheticGpuRun::PutTransition(std::byte* record) {
   for (int i = 0; i < 2 * depth(); ++i) {
     const std::uint32_t slot = SlotOf(stream_.UniformInt(kTransitions));
@@ -90,7 +90,7 @@ void SyntheticGpuRun::Play(int count) {
   }
 }
 
-// In the order of DeviceEngine: what was stored before, the decision, what comes next.
+// Calls the replay memory in the order of DeviceEngine.
 void SyntheticGpuRun::Act(int count) {
   MirrorHost();
   const std::uint64_t end = next_frame_ + count;
@@ -120,10 +120,11 @@ void SyntheticGpuRun::Update(int count) {
                           ? DeviceUpdate{.importance_exponent = 0.5, .uniforms = mine(uniforms_)}
                           : DeviceUpdate{.ids = mine(ids_), .weights = weights_});
   }
-  while (replay_->NextReport(/*wait=*/queued_ + count >
-                             reported_ + DeviceReplay::kMaxUnreportedUpdates)) {
-    ++reported_;
-  }
+  const auto next_report = [&] {
+    const bool is_full = queued_ + count > reported_ + DeviceReplay::kMaxUnreportedUpdates;
+    return is_full ? replay_->AwaitReport() : replay_->PollReport();
+  };
+  while (next_report()) ++reported_;
   replay_->QueueUpdates(updates);
   queued_ += count;
 }

@@ -13,22 +13,21 @@
 
 namespace uper {
 
-// Decisions and updates as training makes them on the GPU: frames and transitions are in its
-// memory, and for a decision one new frame an environment comes from the host.
+// Decisions and updates as in training on the GPU, without environments. Frames and transitions are
+// in the GPU's memory; each decision reads one new frame per environment from the host.
 class SyntheticGpuRun {
  public:
-  // The learner's one replay memory belongs to it from now on; `pixels` are shown in all frames.
-  // REQUIRES: Suits().
+  // Creates the learner's replay memory. All frames are copies of `pixels`. REQUIRES: Suits().
   SyntheticGpuRun(const RunConfig& config, const EnvironmentSpec& observations, Learner& learner,
                   std::span<const std::byte> pixels);
 
-  // Observations are stacks of frames, and the memory can be the GPU's.
+  // Whether observations are stacks of frames and the replay memory can be on the GPU.
   static bool Suits(const RunConfig& config, const EnvironmentSpec& observations);
-  // The environments write new frames where the GPU will read them.
+  // Writes new frames of `count` environments to reserved memory.
   void Play(int count);
-  // One decision for each of `count` environments, which have played.
+  // One decision for each of `count` environments. REQUIRES: Play(count) came before.
   void Act(int count);
-  // Queues updates from random transitions; waits only for what was queued long before.
+  // Queues updates from random transitions; waits only when too many reports are open.
   void Update(int count);
 
  private:
@@ -48,10 +47,10 @@ class SyntheticGpuRun {
   std::uint64_t queued_ = 0, reported_ = 0;
   std::vector<std::uint32_t> slots_;
   std::vector<float> q_;
-  // Of the updates that are queued at once, [update, batch].
+  // Inputs of the updates of one call, [update, batch].
   std::vector<double> uniforms_;
   std::vector<std::uint64_t> ids_;
-  const std::vector<float> weights_;  // [batch], the same for all
+  const std::vector<float> weights_;  // [batch]
 };
 
 }  // namespace uper

@@ -6,19 +6,20 @@
 
 #include "uper/engine/cuda/replay_kernels.h"
 #include "uper/engine/device_replay.h"
-#include "uper/nn/cuda/learner/batch_source.h"
 #include "uper/nn/cuda/learner/cuda_learner.h"
+#include "uper/nn/cuda/learner/replay_graph_nodes.h"
 #include "uper/nn/cuda/runtime/device_buffer.h"
 #include "uper/nn/cuda/runtime/graph.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// DeviceReplay in CUDA, on the learner's stream and on one beside it: while many decisions are
-// made, what is new is stored and the next batch drawn. What the host hands over lies in pinned
-// memory, which kernels read: new records in blocks, each with the number of the growth after which
-// it may be filled again, growths, inputs and reports of updates in rings. Acting reads the newest
-// frames where they are.
-class CudaReplay final : public DeviceReplay, private BatchSource {
+// DeviceReplay in CUDA. It uses the learner's stream and a side stream, which appends new
+// transitions and draws the next batch while many decisions are computed.
+//
+// New records travel in pinned blocks. A block may be reused once the append that reads it has
+// finished. Append requests, update inputs and update reports use ring buffers. Decisions read the
+// newest frames directly from pinned memory.
+class CudaReplay final : public DeviceReplay, private ReplayGraphNodes {
  public:
   CudaReplay(const DeviceReplaySpec& spec, CudaLearner& learner);
   ~CudaReplay() override;
@@ -27,8 +28,9 @@ class CudaReplay final : public DeviceReplay, private BatchSource {
   void MirrorHost(const DeviceRecordSource& transitions, const DeviceRecordSource& frames) override;
   std::span<std::byte> ReserveFrames(std::uint64_t first, std::size_t count) override;
   void QueueUpdates(std::span<const DeviceUpdate> updates) override;
-  std::optional<DeviceUpdateReport> NextReport(bool wait) override;
-  bool HasPendingUpdates() override { return !HasMade(queued_); }
+  std::optional<DeviceUpdateReport> PollReport() override;
+  std::optional<DeviceUpdateReport> AwaitReport() override;
+  bool HasPendingUpdates() override { return !HasFinished(queued_); }
   void BeginDecisions(std::span<const std::uint32_t> slots, int count) override;
   void AwaitActionValues(int count, std::span<float> q) override;
   void PrelaunchDecision() override;
@@ -36,38 +38,39 @@ class CudaReplay final : public DeviceReplay, private BatchSource {
   void SetPriorities(std::span<const float> priorities, double largest) override;
 
  private:
-  // Records on their way to the GPU.
+  // New records on their way to the GPU.
   struct Block {
     PinnedBuffer<std::byte> records, frames;
-    std::uint64_t taken = 0;  // by the GPU, with this growth
+    std::uint64_t read_by = 0;  // number of the append that reads the block
   };
-  // Frames that the host has not stored yet.
-  struct FramesAhead {
+  // Memory for frames that the host has not stored yet.
+  struct ReservedFrames {
     std::uint64_t first = 0, end = 0;
     std::size_t first_slot = 0;
     PinnedBuffer<std::byte> pixels;
-    std::uint64_t taken = 0;  // as above
+    std::uint64_t read_by = 0;  // number of the append that reads it
   };
 
-  void EnqueueBatch(const BatchPointers& to, bool urgent, cudaStream_t stream) override;
-  void EnqueueGrowth(cudaStream_t stream) override;
-  void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) override;
-  void EnqueueEnd(const StepState* step, cudaStream_t stream, uper::Follow follow) override;
-  void EnqueueObservations(const PlaneEntry* planes, int count, std::byte* to,
+  void EnqueueBatch(const BatchPointers& to, bool on_critical_path, cudaStream_t stream) override;
+  void EnqueueAppend(cudaStream_t stream) override;
+  void RecordStatistics(const SampleStatistics& statistics, cudaStream_t stream) override;
+  void EnqueueEnd(const UpdateState* step, cudaStream_t stream, LaunchOrder order) override;
+  void EnqueueObservations(const FramePointerEntry* frames, int count, std::byte* to,
                            cudaStream_t stream) override;
   void PutInputs(const DeviceUpdate& update, std::size_t entry);
   ReplayDraw DrawTo(const BatchPointers& to);
   Block& NextBlock();
-  FramesAhead* AheadAt(std::uint64_t frame);
-  const std::byte* PixelsAhead(const FramesAhead& ahead, std::uint64_t frame) const;
-  void Stage(const ReplayGrowth& growth, Block* block, FramesAhead* ahead);
-  void PutStaged();
-  bool StagedGrowsInGraph();
+  ReservedFrames* FindReserved(std::uint64_t frame);
+  const std::byte* ReservedPixels(const ReservedFrames& reserved, std::uint64_t frame) const;
+  void Stage(const AppendBatch& append, Block* block, ReservedFrames* reserved);
+  void PublishStaged();
+  bool PublishStagedAppend();
   void LaunchStaged();
-  void PutAndLaunchStaged(cudaStream_t stream);
-  ReplayGrowths Growths();
-  void AwaitGrowth(std::uint64_t growth);
-  bool HasMade(std::uint64_t updates);
+  void PublishAndLaunchStaged(cudaStream_t stream);
+  AppendRing AppendRingForKernels();
+  void AwaitAppend(std::uint64_t append);
+  bool HasFinished(std::uint64_t updates);
+  DeviceUpdateReport TakeReport();
   void LaunchDecisions();
   void QueueBehindDecisions(int updates);
   const std::byte* FrameAt(std::uint32_t slot) const;
@@ -80,9 +83,9 @@ class CudaReplay final : public DeviceReplay, private BatchSource {
 
   Stream side_;
   int decisions_ = 0;  // that wait for updates behind them, or for AwaitActionValues()
-  std::vector<const std::byte*> acting_frames_;  // [decision, depth]: nullptr for zeros
-  Event updated_;                                // what is before them
-  Event batch_ready_;                            // of the first update behind them
+  std::vector<const std::byte*> decision_frames_;  // [decision, depth]: nullptr for zeros
+  Event updated_;                                  // after everything queued before the decisions
+  Event batch_ready_;                              // when the first update's batch is drawn
 
   DeviceBuffer<std::byte> records_, frames_;
   DeviceBuffer<float> priorities_;
@@ -90,31 +93,31 @@ class CudaReplay final : public DeviceReplay, private BatchSource {
   DeviceBuffer<ReplayNumbers> numbers_;
   ReplayMemory memory_;
 
-  // What the GPU has, in the order of the calls.
+  // The ids that the GPU has or will have once the staged append has run.
   std::uint64_t first_id_ = 0, next_id_ = 0, next_frame_ = 0;
   std::vector<Block> blocks_;
   std::size_t next_block_ = 0;
-  // The newest of it is handed over when it is needed, so that acting need not wait for that.
-  std::optional<ReplayGrowth> staged_;
+  // The newest append is launched only when it is needed, so that decisions do not wait for it.
+  std::optional<AppendBatch> staged_;
   Block* staged_block_ = nullptr;
-  FramesAhead* staged_ahead_ = nullptr;
+  ReservedFrames* staged_reserved_ = nullptr;
   std::size_t staged_first_slot_ = 0;
-  PinnedBuffer<ReplayGrowth> growths_;  // ring
-  PinnedBuffer<std::uint64_t> grown_;   // how many the GPU has taken over
-  std::uint64_t asked_growths_ = 0;
-  bool acting_ = false;  // decisions may read blocks
+  PinnedBuffer<AppendBatch> append_ring_;
+  PinnedBuffer<std::uint64_t> appended_;  // number of appends that the GPU has finished
+  std::uint64_t requested_appends_ = 0;
+  bool deciding_ = false;  // decisions that may read blocks are under way
   int blocks_meanwhile_ = 0;
 
-  // One on its way to the GPU, and two of the last calls.
-  std::array<FramesAhead, 3> frames_ahead_;
-  std::size_t next_ahead_ = 0;
+  // The frames of the last two calls of ReserveFrames(), and those that the GPU still reads.
+  std::array<ReservedFrames, 3> reserved_frames_;
+  std::size_t next_reserved_ = 0;
 
-  // Of the draw under way.
+  // Of the draw in progress.
   DeviceBuffer<std::uint32_t> slots_;
   DeviceBuffer<double> probabilities_;
   DeviceBuffer<std::uint8_t> noisy_;
 
-  // Rings, [kMaxUnreportedUpdates] or [kMaxUnreportedUpdates, batch].
+  // Ring buffers, [kMaxUnreportedUpdates] or [kMaxUnreportedUpdates, batch].
   PinnedBuffer<ReplayInputs> inputs_;
   PinnedBuffer<double> uniforms_;
   PinnedBuffer<std::uint32_t> given_slots_;
@@ -127,11 +130,11 @@ class CudaReplay final : public DeviceReplay, private BatchSource {
   PinnedBuffer<Uncertainty> report_uncertainty_;
   PinnedBuffer<Priority> report_priorities_;
   std::vector<std::uint64_t> first_ids_;  // of each queued update, by ring entry
-  std::vector<std::uint64_t> ids_;        // of the report that was handed out last
+  std::vector<std::uint64_t> ids_;        // of the last report that was returned
   std::uint64_t queued_ = 0, reported_ = 0;
 
   PinnedBuffer<float> host_priorities_;
   PinnedBuffer<ReplayNumbers> host_numbers_;
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

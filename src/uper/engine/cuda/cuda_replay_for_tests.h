@@ -1,21 +1,26 @@
 #pragma once
 
-// Small memories with transitions that are functions of their ids, on the GPU and on the host.
+// Small replay memories, on the GPU and on the host. Transitions are functions of their ids.
 
 #include <cstring>
 #include <memory>
 
 #include "uper/base/random.h"
 #include "uper/engine/cuda/cuda_replay.h"
+#include "uper/engine/gpu_replay.h"
 #include "uper/nn/cpu/cpu_learner.h"
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/initialization.h"
 #include "uper/nn/learner_data_for_tests.h"
 #include "uper/replay/replay_buffer.h"
 
-namespace uper {
+namespace uper::cuda {
 
 inline constexpr int kBatch = 8;
+
+inline void QueueOne(DeviceReplay& replay, const DeviceUpdate& update) {
+  replay.QueueUpdates({&update, 1});
+}
 
 inline LearnerSpec SmallSpec(int stack) {
   NetworkSpec network{.input = {.height = 4, .width = 4, .channels = stack},
@@ -32,7 +37,7 @@ inline LearnerSpec SmallSpec(int stack) {
 
 inline constexpr int kPixels = 16;
 
-// Transitions and frames that a function of their ids makes, in rings as a run has them.
+// Transitions and frames, each a function of its id, in rings as in a run.
 class Store {
  public:
   explicit Store(const DeviceReplaySpec& spec) : spec_(spec) {}
@@ -56,7 +61,7 @@ class Store {
   static std::byte Pixel(std::uint64_t frame, int i) {
     return static_cast<std::byte>((frame * 31 + i * 7) % 251);
   }
-  // Frame j of the stack of s_tm1 (first = id) or s_t (first = id + 1): the newest is last.
+  // Frame j of the stack of s_tm1 (first = id) or s_t (first = id + 1); the newest frame is last.
   std::uint32_t SlotAt(std::uint64_t first, int j) const {
     const std::uint64_t back = spec_.stack_depth - 1 - j;
     if (back > first) return FrameStore::kZeroSlot;
@@ -93,7 +98,7 @@ class Store {
             }};
   }
   DeviceRecordSource Frames() const {
-    const std::uint64_t next = next_frame_ + 1;  // s_t of the newest
+    const std::uint64_t next = next_frame_ + 1;  // s_t of the newest transition
     return {.first_id = next - std::min<std::uint64_t>(next, spec_.frame_capacity),
             .next_id = next,
             .read = [this](std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) {
@@ -108,7 +113,7 @@ class Store {
   std::uint64_t first_id() const { return first_id_; }
   std::uint64_t next_id() const { return next_id_; }
 
-  // Everything of a batch that the host would have gathered.
+  // Everything that the host would have gathered for a batch.
   struct Batch {
     std::vector<std::byte> s_tm1, s_t;
     std::vector<std::int32_t> a_tm1;
@@ -176,15 +181,15 @@ inline std::vector<double> Uniforms(RandomStream& stream, int batch = kBatch) {
   return uniforms;
 }
 
-// A learner on the GPU with its memory, beside a replay buffer of the host and a learner of the CPU
-// that go the same way.
+// A learner on the GPU with its replay memory, beside a replay buffer on the host and a learner on
+// the CPU that make the same steps.
 struct Pair {
   Pair(const DeviceReplaySpec& spec, int stack)
       : store(spec),
         pool(1),
         cpu(SmallSpec(stack), pool),
         gpu(SmallSpec(stack)),
-        memory(gpu.MakeReplay(spec)),
+        memory(MakeGpuReplay(spec, gpu)),
         buffer({.capacity = spec.capacity,
                 .selection = {.priority_exponent = spec.priority_exponent,
                               .uniform_mix = spec.uniform_mix},
@@ -208,8 +213,8 @@ struct Pair {
   DeviceUpdateReport Update(double beta) {
     std::vector<double> uniforms(kBatch);
     buffer.DrawUniforms(uniforms);
-    memory->QueueUpdate({.importance_exponent = beta, .uniforms = uniforms});
-    return *memory->NextReport(/*wait=*/true);
+    QueueOne(*memory, {.importance_exponent = beta, .uniforms = uniforms});
+    return *memory->AwaitReport();
   }
 
   Store store;
@@ -220,4 +225,4 @@ struct Pair {
   ReplayBuffer buffer;
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -1,4 +1,4 @@
-// Updates and decisions that are queued behind and beside each other.
+// Updates and decisions that are queued behind or beside each other.
 
 #include <atomic>
 #include <chrono>
@@ -7,12 +7,12 @@
 
 #include "uper/engine/cuda/cuda_replay_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 using CudaReplayQueueTest = GpuTest;
 
-// Several updates in a row without a word from the host are the same updates.
+// Updates that are queued without waiting equal updates that are awaited one by one.
 TEST_F(CudaReplayQueueTest, QueuedUpdatesAreThoseThatAreWaitedFor) {
   const DeviceReplaySpec spec = SpecOf(300, 3);
   Pair waited(spec, 3), queued(spec, 3);
@@ -24,18 +24,18 @@ TEST_F(CudaReplayQueueTest, QueuedUpdatesAreThoseThatAreWaitedFor) {
   std::vector<double> losses;
   for (int i = 0; i < 150; ++i) {
     if (i == 40) waited.gpu.CopyTarget();
-    waited.memory->QueueUpdate({.importance_exponent = 0.5, .uniforms = Uniforms(a)});
-    losses.push_back(waited.memory->NextReport(true)->loss);
+    QueueOne(*waited.memory, {.importance_exponent = 0.5, .uniforms = Uniforms(a)});
+    losses.push_back(waited.memory->AwaitReport()->loss);
   }
   std::size_t reported = 0;
   for (int i = 0; i < 150; ++i) {
     if (i == 40) queued.gpu.CopyTarget();
     if (i >= 64) {
-      ASSERT_EQ(queued.memory->NextReport(true)->loss, losses[reported++]);
+      ASSERT_EQ(queued.memory->AwaitReport()->loss, losses[reported++]);
     }
-    queued.memory->QueueUpdate({.importance_exponent = 0.5, .uniforms = Uniforms(b)});
+    QueueOne(*queued.memory, {.importance_exponent = 0.5, .uniforms = Uniforms(b)});
   }
-  while (const auto report = queued.memory->NextReport(true)) {
+  while (const auto report = queued.memory->AwaitReport()) {
     ASSERT_EQ(report->loss, losses[reported++]);
   }
   EXPECT_EQ(reported, losses.size());
@@ -43,15 +43,15 @@ TEST_F(CudaReplayQueueTest, QueuedUpdatesAreThoseThatAreWaitedFor) {
   EXPECT_EQ(queued.gpu.updates(), 150);
 }
 
-// Several updates in one graph are the same updates, though a batch is drawn before the update that
-// precedes it has ended.
+// Several updates in one graph equal single updates, though each batch is drawn before the previous
+// update has ended.
 TEST_F(CudaReplayQueueTest, UpdatesAtOnceAreThoseOneByOne) {
   const DeviceReplaySpec spec = SpecOf(300, 3);
   Pair single(spec, 3), several(spec, 3);
   RandomStream a(12, "uniforms"), b(12, "uniforms");
   for (const int count : {1, 2, 3, DeviceReplay::kMaxUpdatesPerCall, 4, 1, 5}) {
     for (Pair* pair : {&single, &several}) {
-      pair->Add(40);  // later ones come over the seam
+      pair->Add(40);  // later transitions wrap around the ring
       pair->MirrorHost();
     }
     std::vector<std::vector<double>> uniforms;
@@ -62,9 +62,9 @@ TEST_F(CudaReplayQueueTest, UpdatesAtOnceAreThoseOneByOne) {
     }
     several.memory->QueueUpdates(updates);
     for (int i = 0; i < count; ++i) {
-      single.memory->QueueUpdate({.importance_exponent = 0.1 * i, .uniforms = Uniforms(a)});
-      const DeviceUpdateReport expected = *single.memory->NextReport(/*wait=*/true);
-      const DeviceUpdateReport report = *several.memory->NextReport(/*wait=*/true);
+      QueueOne(*single.memory, {.importance_exponent = 0.1 * i, .uniforms = Uniforms(a)});
+      const DeviceUpdateReport expected = *single.memory->AwaitReport();
+      const DeviceUpdateReport report = *several.memory->AwaitReport();
       ASSERT_EQ(report.loss, expected.loss) << i << " of " << count;
       EXPECT_EQ(report.gradient_norm, expected.gradient_norm);
       EXPECT_TRUE(std::ranges::equal(report.ids, expected.ids));
@@ -92,14 +92,14 @@ TEST_F(CudaReplayQueueTest, OnlyDrawsWithoutMassAreReportedSo) {
   const std::vector<double> uniforms(kBatch, 0.5);
   const std::vector<DeviceUpdate> updates(2, {.importance_exponent = 1, .uniforms = uniforms});
   pair.memory->QueueUpdates(updates);
-  EXPECT_TRUE(pair.memory->NextReport(/*wait=*/true)->massless);
-  EXPECT_FALSE(pair.memory->NextReport(/*wait=*/true)->massless);
+  EXPECT_TRUE(pair.memory->AwaitReport()->massless);
+  EXPECT_FALSE(pair.memory->AwaitReport()->massless);
 }
 
 TEST_F(CudaReplayQueueTest, ActsOnStoredFrames) {
   const DeviceReplaySpec spec = SpecOf(50, 4);
   Pair pair(spec, 4);
-  pair.Add(70);  // beyond the seam
+  pair.Add(70);  // wraps around the ring
   pair.MirrorHost();
   const std::vector<std::uint64_t> ids = {69, 30, 60};
   std::vector<std::uint32_t> slots;
@@ -112,14 +112,15 @@ TEST_F(CudaReplayQueueTest, ActsOnStoredFrames) {
   std::vector<float> q(9), expected(9);
   pair.gpu.ActionValues(batch.s_tm1, 3, expected);
   pair.memory->BeginDecisions(slots, 3);
-  pair.memory->QueueUpdate({.uniforms = std::vector<double>(kBatch, 0.5)});  // too late to matter
+  QueueOne(*pair.memory,
+           {.uniforms = std::vector<double>(kBatch, 0.5)});  // comes too late to matter
   pair.memory->AwaitActionValues(3, q);
   EXPECT_EQ(q, expected);
 }
 
-// While it lives, what is enqueued on the stream behind it does not begin, but for a second at
-// most: under tools that wait for every kernel the test must end, too. `flag` must live until the
-// stream has been waited for.
+// While this object lives, work that is enqueued on the stream after it does not begin. It gives up
+// after a second, because the test must also end under tools that wait for every kernel. `flag`
+// must live until the stream has been awaited.
 class Hold {
  public:
   Hold(cudaStream_t stream, std::atomic<bool>& flag) : flag_(flag) {
@@ -138,8 +139,9 @@ class Hold {
   std::atomic<bool>& flag_;
 };
 
-// Many decisions before updates change nothing: neither those that begin at once nor, while the GPU
-// is busy, those that go with the updates, beside which what is new is stored and drawn.
+// Many decisions before updates change nothing. This holds for decisions that are launched at once.
+// It also holds for decisions that join the updates while the GPU is busy; meanwhile new
+// transitions are appended and a batch is drawn.
 TEST_F(CudaReplayQueueTest, ManyDecisionsDoNotMatter) {
   const DeviceReplaySpec spec = SpecOf(60, 4);
   std::atomic<bool> held{false};
@@ -162,13 +164,13 @@ TEST_F(CudaReplayQueueTest, ManyDecisionsDoNotMatter) {
       ids.push_back(acting.buffer.next_id() - 1 - i);  // some of them new
       for (int j = 0; j < 4; ++j) slots.push_back(acting.store.SlotAt(ids.back(), j));
     }
-    if (busy) quiet.memory->QueueUpdate({.uniforms = Uniforms(b)});
+    if (busy) QueueOne(*quiet.memory, {.uniforms = Uniforms(b)});
     quiet.gpu.ActionValues(acting.store.Gather(ids).s_tm1, kDecisions, expected);
     {
       std::optional<Hold> hold;
       if (busy) {
         hold.emplace(acting.gpu.stream(), held);
-        acting.memory->QueueUpdate({.uniforms = Uniforms(a)});
+        QueueOne(*acting.memory, {.uniforms = Uniforms(a)});
         add(2);
       }
       acting.memory->BeginDecisions(slots, kDecisions);
@@ -182,8 +184,8 @@ TEST_F(CudaReplayQueueTest, ManyDecisionsDoNotMatter) {
     }
     acting.memory->AwaitActionValues(kDecisions, q);
     EXPECT_EQ(q, expected) << round;
-    while (const auto report = acting.memory->NextReport(/*wait=*/true)) {
-      const DeviceUpdateReport same = *quiet.memory->NextReport(/*wait=*/true);
+    while (const auto report = acting.memory->AwaitReport()) {
+      const DeviceUpdateReport same = *quiet.memory->AwaitReport();
       ASSERT_EQ(report->loss, same.loss) << round;
       ASSERT_TRUE(std::ranges::equal(report->ids, same.ids)) << round;
     }
@@ -191,12 +193,12 @@ TEST_F(CudaReplayQueueTest, ManyDecisionsDoNotMatter) {
   EXPECT_TRUE(std::ranges::equal(acting.gpu.State().online, quiet.gpu.State().online));
 }
 
-// Frames that are handed over before they are stored: decisions see them, and they are not read
-// again; in the end the memory is the same.
+// Frames that are written to reserved memory before they are stored: decisions see them, and they
+// are not read again. At the end the memory is the same.
 TEST_F(CudaReplayQueueTest, FramesToComeAreSeenAndKept) {
   const DeviceReplaySpec spec = SpecOf(60, 4);
-  Pair ahead(spec, 4), plain(spec, 4);
-  for (Pair* pair : {&ahead, &plain}) {
+  Pair reserving(spec, 4), plain(spec, 4);
+  for (Pair* pair : {&reserving, &plain}) {
     pair->Add(3);
     pair->MirrorHost();
   }
@@ -205,25 +207,25 @@ TEST_F(CudaReplayQueueTest, FramesToComeAreSeenAndKept) {
     const std::vector<std::uint64_t> ids = {newest, newest - 2};
     std::vector<std::uint32_t> slots;
     for (const std::uint64_t id : ids) {
-      for (int j = 0; j < 4; ++j) slots.push_back(ahead.store.SlotAt(id, j));
+      for (int j = 0; j < 4; ++j) slots.push_back(reserving.store.SlotAt(id, j));
     }
     std::vector<float> q(6), expected(6);
-    ahead.memory->BeginDecisions(slots, 2);
-    ahead.memory->AwaitActionValues(2, q);
-    plain.gpu.ActionValues(ahead.store.Gather(ids).s_tm1, 2, expected);
+    reserving.memory->BeginDecisions(slots, 2);
+    reserving.memory->AwaitActionValues(2, q);
+    plain.gpu.ActionValues(reserving.store.Gather(ids).s_tm1, 2, expected);
     EXPECT_EQ(q, expected) << newest;
   };
   const auto add = [&](int count) {
-    for (Pair* pair : {&ahead, &plain}) pair->Add(count);
+    for (Pair* pair : {&reserving, &plain}) pair->Add(count);
     plain.MirrorHost();
-    DeviceRecordSource frames = ahead.store.Frames();
+    DeviceRecordSource frames = reserving.store.Frames();
     frames.read = [](std::uint64_t, std::uint64_t, std::span<std::byte>) { ADD_FAILURE(); };
-    ahead.memory->MirrorHost(ahead.store.Transitions(), frames);
+    reserving.memory->MirrorHost(reserving.store.Transitions(), frames);
   };
-  for (int round = 0; round < 40; ++round) {  // beyond the seam
+  for (int round = 0; round < 40; ++round) {  // wraps around the ring
     const int count = 4 + round % 3;
-    const std::uint64_t first = ahead.store.Frames().next_id;
-    const std::span<std::byte> pixels = ahead.memory->ReserveFrames(first, count);
+    const std::uint64_t first = reserving.store.Frames().next_id;
+    const std::span<std::byte> pixels = reserving.memory->ReserveFrames(first, count);
     ASSERT_EQ(pixels.size(), std::size_t{1} * count * kPixels);
     for (int i = 0; i < count * kPixels; ++i) {
       pixels[i] = Store::Pixel(first + i / kPixels, i % kPixels);
@@ -233,12 +235,12 @@ TEST_F(CudaReplayQueueTest, FramesToComeAreSeenAndKept) {
     decide(first + count - 1);
     add(count - 1 - round % 2);
     decide(first + count - 1);
-    ahead.memory->QueueUpdate({.importance_exponent = 0.5, .uniforms = Uniforms(a)});
-    plain.memory->QueueUpdate({.importance_exponent = 0.5, .uniforms = Uniforms(b)});
-    EXPECT_EQ(ahead.memory->NextReport(true)->loss, plain.memory->NextReport(true)->loss) << round;
-    EXPECT_FALSE(ahead.memory->HasPendingUpdates());
+    QueueOne(*reserving.memory, {.importance_exponent = 0.5, .uniforms = Uniforms(a)});
+    QueueOne(*plain.memory, {.importance_exponent = 0.5, .uniforms = Uniforms(b)});
+    EXPECT_EQ(reserving.memory->AwaitReport()->loss, plain.memory->AwaitReport()->loss) << round;
+    EXPECT_FALSE(reserving.memory->HasPendingUpdates());
   }
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

@@ -3,7 +3,7 @@
 
 #include "uper/engine/cuda/cuda_replay_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 using CudaReplayTest = GpuTest;
@@ -34,7 +34,7 @@ void PrintTo(const Shape& shape, std::ostream* out) {
 
 class CudaReplayShapes : public CudaReplayTest, public testing::WithParamInterface<Shape> {};
 
-// Exponents of 1 and 0 need no powers: every bit is the host's.
+// Exponents of 1 and 0 need no powers, so every bit equals the host's.
 TEST_P(CudaReplayShapes, DrawsAreTheHostsBitForBit) {
   const auto [capacity, stack_depth] = GetParam();
   for (const auto normalization : {WeightNormalization::kBatchMax, WeightNormalization::kNone,
@@ -82,8 +82,8 @@ TEST_P(CudaReplayShapes, DrawsAreTheHostsBitForBit) {
   }
 }
 
-// With the parameters of the CPU before each update the update is the CPU's, so what was gathered
-// is what the host has.
+// Each update starts from the CPU's parameters and must equal the CPU's update. So the gathered
+// data equal those of the host.
 TEST_P(CudaReplayShapes, UpdatesAreThoseOfTheHostsBatches) {
   const auto [capacity, stack_depth] = GetParam();
   Pair pair(SpecOf(capacity, stack_depth), std::max(stack_depth, 1));
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CudaReplayShapes,
                          testing::Values(Shape{1, 0}, Shape{9, 0}, Shape{64, 3}, Shape{65, 1},
                                          Shape{700, 4}, Shape{5000, 0}));
 
-// Masses are powers that the GPU rounds in its own way, here to the last few bits.
+// Masses are powers, which the GPU rounds in its own way: only the last few bits may differ.
 TEST_F(CudaReplayTest, PowersAreThoseOfTheHostToTheLastBits) {
   DeviceReplaySpec spec = SpecOf(500, 0);
   spec.priority_exponent = 0.6;
@@ -153,8 +153,8 @@ TEST_F(CudaReplayTest, TakesGivenDraws) {
   pair.MirrorHost();
   const std::vector<std::uint64_t> ids = {59, 20, 21, 40, 41, 40, 33, 58};
   const std::vector<float> weights(kBatch, 0.5F);
-  pair.memory->QueueUpdate({.ids = ids, .weights = weights});
-  const DeviceUpdateReport report = *pair.memory->NextReport(true);
+  QueueOne(*pair.memory, {.ids = ids, .weights = weights});
+  const DeviceUpdateReport report = *pair.memory->AwaitReport();
   EXPECT_TRUE(std::ranges::equal(report.ids, ids));
   EXPECT_TRUE(std::ranges::equal(report.weights, weights));
   const Store::Batch batch = pair.store.Gather(ids);
@@ -185,4 +185,4 @@ TEST_F(CudaReplayTest, ReportsAnUpdateThatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

@@ -1,15 +1,15 @@
-// Decisions whose kernels are started before it is known what they are about, and learners that are
-// not alone.
+// Decisions whose kernels are launched before their frames are known, and learners that share the
+// GPU.
 
 #include <chrono>
 #include <thread>
 
 #include "uper/engine/cuda/cuda_replay_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-using CudaPreparedTest = GpuTest;
+using CudaPrelaunchTest = GpuTest;
 
 LearnerSpec AtariSpec(int batch = kBatch) {
   return {.network = NatureNetwork({.actions = 3, .members = 2, .outputs = 4}),
@@ -24,20 +24,20 @@ DeviceReplaySpec AtariMemory() {
   return spec;
 }
 
-// One game: everything that training asks of the GPU, now and then in another order.
+// One game: everything that training asks of the GPU, sometimes in another order.
 class Game {
  public:
-  explicit Game(bool prepares, int batch = kBatch)
-      : prepares_(prepares),
+  explicit Game(bool prelaunches, int batch = kBatch)
+      : prelaunches_(prelaunches),
         store_(AtariMemory()),
         learner_(AtariSpec(batch)),
-        memory_(learner_.MakeReplay(AtariMemory())) {
+        memory_(MakeGpuReplay(AtariMemory(), learner_)) {
     InitializeOnline(learner_);
     store_.Add(20);
     MirrorHost();
   }
 
-  // The values of all decisions, and then the parameters.
+  // The values of all decisions, then the parameters.
   std::vector<float> Play(int steps) {
     for (int step = 0; step < steps; ++step) {
       SeeNext();
@@ -46,18 +46,18 @@ class Game {
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
       }
       if (chance_.Bernoulli(0.1)) {
-        KeepStep(step);  // no decision
+        KeepStep(step);  // without a decision
       } else {
         Decide(step);
       }
     }
-    while (memory_->NextReport(/*wait=*/true)) {
+    while (memory_->AwaitReport()) {
     }
     const std::span<const float> online = learner_.State().online;
     found_.insert(found_.end(), online.begin(), online.end());
     return found_;
   }
-  int prepared() const { return prepared_; }
+  int prelaunched() const { return prelaunched_; }
 
  private:
   void MirrorHost() { memory_->MirrorHost(store_.Transitions(), store_.Frames()); }
@@ -78,12 +78,12 @@ class Game {
     }
     memory_->BeginDecisions(slots, count);
     KeepStep(step);
-    if (prepares_) {
-      const bool may = learner_.MayPrepareActing();
+    if (prelaunches_) {
+      const bool may = learner_.MayPrelaunch();
       memory_->PrelaunchDecision();
       if (may) {
-        EXPECT_FALSE(learner_.MayPrepareActing());  // it is
-        ++prepared_;
+        EXPECT_FALSE(learner_.MayPrelaunch());  // already prelaunched
+        ++prelaunched_;
       }
     }
     std::vector<float> q(std::size_t{3} * count);
@@ -95,11 +95,11 @@ class Game {
     store_.Add(1);
     MirrorHost();
     if (step % 4 == 0) {
-      memory_->QueueUpdate(
-          {.importance_exponent = 0.5, .uniforms = Uniforms(uniforms_, learner_.spec().batch)});
+      QueueOne(*memory_, {.importance_exponent = 0.5,
+                          .uniforms = Uniforms(uniforms_, learner_.spec().batch)});
     }
     if (step % 50 == 0) {
-      while (memory_->NextReport(/*wait=*/true)) {
+      while (memory_->AwaitReport()) {
       }
     }
   }
@@ -125,17 +125,17 @@ class Game {
     }
   }
 
-  const bool prepares_;
+  const bool prelaunches_;
   Store store_;
   CudaLearner learner_;
   std::unique_ptr<DeviceReplay> memory_;
   RandomStream chance_{5, "what comes next"}, uniforms_{6, "uniforms"};
   std::uint64_t newest_ = 0;
   std::vector<float> found_;
-  int prepared_ = 0;
+  int prelaunched_ = 0;
 };
 
-TEST_F(CudaPreparedTest, PreparedDecisionsAreTheSame) {
+TEST_F(CudaPrelaunchTest, PrelaunchedDecisionsAreTheSame) {
   constexpr int kSteps = 3000;
   std::vector<float> expected;
   {
@@ -144,36 +144,36 @@ TEST_F(CudaPreparedTest, PreparedDecisionsAreTheSame) {
   }
   Game game(true);
   EXPECT_TRUE(SameBits(game.Play(kSteps), expected));
-  EXPECT_GT(game.prepared(), 0);  // how many depends on the time that decisions take
+  EXPECT_GT(game.prelaunched(), 0);  // the number depends on how long decisions take
 }
 
-// Kernels that leave room for those of others, from some update on, find the same.
-TEST_F(CudaPreparedTest, AnotherLearnerChangesNothing) {
+// Updates give the same results once their kernels leave room for other learners.
+TEST_F(CudaPrelaunchTest, AnotherLearnerChangesNothing) {
   constexpr int kFew = 40, kSteps = 400;
-  constexpr int kManyPictures = 32;  // so many that pairs of blocks have them where it is alone
+  constexpr int kManyImages = 32;  // enough for ConvStackTraining if the learner has the GPU alone
   std::vector<float> expected;
   {
-    Game alone(false, kManyPictures);
+    Game alone(false, kManyImages);
     alone.Play(kFew);
     expected = alone.Play(kSteps);
   }
-  Game game(false, kManyPictures);
+  Game game(false, kManyImages);
   game.Play(kFew);
   const CudaLearner other(AtariSpec());
-  EXPECT_TRUE(CudaLearner::crowded());
+  EXPECT_TRUE(CudaLearner::shares_gpu());
   EXPECT_TRUE(SameBits(game.Play(kSteps), expected));
 }
 
-// Whoever shares the GPU with another learner must not be in its way.
-TEST_F(CudaPreparedTest, NotBesideAnotherLearner) {
+// A learner that shares the GPU with another learner must not prelaunch.
+TEST_F(CudaPrelaunchTest, NotBesideAnotherLearner) {
   const CudaLearner one(AtariSpec());
-  EXPECT_TRUE(one.MayPrepareActing());
+  EXPECT_TRUE(one.MayPrelaunch());
   {
     const CudaLearner other(AtariSpec());
-    EXPECT_FALSE(one.MayPrepareActing());
+    EXPECT_FALSE(one.MayPrelaunch());
   }
-  EXPECT_TRUE(one.MayPrepareActing());
+  EXPECT_TRUE(one.MayPrelaunch());
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

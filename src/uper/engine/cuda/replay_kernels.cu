@@ -1,29 +1,31 @@
 #include <algorithm>
 #include <cstring>
 
+#include "uper/base/arithmetic.h"
 #include "uper/engine/cuda/replay_kernels.h"
 #include "uper/nn/cuda/observations/await_frame.cuh"
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/cuda_error.h"
 #include "uper/nn/cuda/runtime/launch.cuh"
+#include "uper/replay/ring.h"
 #include "uper/replay/selectors/selection_math.h"
 #include "uper/replay/selectors/stored_priority.h"
 
-// Compiled without fused multiply-adds: sums and probabilities are the host's, bit for bit.
+// Compiled without fused multiply-adds, so that sums and probabilities have the host's bits.
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-constexpr int kThreads = 128;      // of the kernels of one block
+constexpr int kThreads = 128;      // of the kernels that have one block
 constexpr int kCopyThreads = 256;  // a block copies one frame or record
 constexpr int kRebuildThreads = 256;
-// Of a batch's blocks: as many as possible where it is waited for, few where other kernels need the
-// room.
-constexpr int kUrgentThreads = 1024;
-constexpr int kPatientThreads = 256;
-constexpr int kFrameThreads = 128;  // of those, for one frame
+// Threads of a block that draws or gathers. A batch on the critical path takes as much room as
+// possible; a batch in the background leaves room for other kernels.
+constexpr int kCriticalThreads = 1024;
+constexpr int kBackgroundThreads = 256;
+constexpr int kFrameThreads = 128;  // of those threads, for one frame
 
-// Threads that work together: a block, or a part of it.
+// Threads that work together: a block or a part of it.
 struct ThreadGroup {
   unsigned thread, size;
 
@@ -39,7 +41,7 @@ __device__ void CopyWords(std::byte* to, const std::byte* from, std::size_t byte
   }
 }
 
-// What is copied does not change while the kernel runs.
+// REQUIRES: the source does not change while the kernel runs.
 __device__ void CopyBytes(std::byte* to, const std::byte* from, std::size_t bytes,
                           const ThreadGroup& group = ThreadGroup::Block()) {
   const std::size_t alignment =
@@ -67,13 +69,13 @@ __device__ void CopyFrame(const ReplayMemory& memory, std::uint32_t slot, std::b
   }
 }
 
-// The root of a tree.
+// The value at the root of a tree.
 template <typename Reduction>
 __device__ double Root(const double* nodes, const TreeShape& shape) {
   return ReduceNode<Reduction>(nodes + kTreeFanOut * (shape.nodes() - 1));
 }
 
-// Recomputes everything above the leaves slot_of(0), ..., slot_of(count - 1). By one whole block.
+// Recomputes all nodes above the leaves slot_of(0), ..., slot_of(count - 1). Needs a whole block.
 template <typename Reduction, typename SlotOf>
 __device__ void Climb(double* nodes, const TreeShape& shape, int count, const SlotOf& slot_of) {
   for (std::size_t level = 0; level + 1 < shape.levels; ++level) {
@@ -109,14 +111,14 @@ __device__ void SetLeaf(const ReplayMemory& memory, std::size_t slot, float prio
   }
 }
 
-// Masses of what left and of what is new. By one block.
-__device__ void GrowTree(const ReplayMemory& memory, const ReplayGrowth& growth) {
-  const int left = static_cast<int>(growth.first_id - growth.old_first_id);
-  const int added = static_cast<int>(growth.next_id - growth.old_next_id);
+// Updates the masses of evicted and of new transitions. Needs a whole block.
+__device__ void AppendToTree(const ReplayMemory& memory, const AppendBatch& append) {
+  const int left = static_cast<int>(append.first_id - append.old_first_id);
+  const int added = static_cast<int>(append.next_id - append.old_next_id);
   const float largest = static_cast<float>(memory.numbers->largest_priority);
   const auto slot_of = [&](int j) {
-    const std::uint64_t id = j < left ? growth.old_first_id + j : growth.old_next_id + (j - left);
-    return static_cast<std::size_t>(id % memory.capacity);
+    const std::uint64_t id = j < left ? append.old_first_id + j : append.old_next_id + (j - left);
+    return Ring{memory.capacity}.SlotOf(id);
   };
   for (int j = static_cast<int>(threadIdx.x); j < left; j += kCopyThreads) {
     SetLeaf(memory, slot_of(j), 0);
@@ -128,51 +130,52 @@ __device__ void GrowTree(const ReplayMemory& memory, const ReplayGrowth& growth)
   ClimbBoth(memory, left + added, slot_of);
 }
 
-// A frame or a transition.
-__device__ void TakeOver(const ReplayMemory& memory, const ReplayGrowth& growth, int item) {
-  if (item < growth.frame_count) {
-    const std::size_t slot = (growth.first_frame + item) % memory.frame_capacity;
-    CopyBytes(memory.frames + slot * memory.frame_bytes, growth.frames + item * memory.frame_bytes,
+// Copies one frame or one transition.
+__device__ void CopyItem(const ReplayMemory& memory, const AppendBatch& append, int item) {
+  if (item < append.frame_count) {
+    const std::size_t slot = (append.first_frame + item) % memory.frame_capacity;
+    CopyBytes(memory.frames + slot * memory.frame_bytes, append.frames + item * memory.frame_bytes,
               memory.frame_bytes);
     return;
   }
-  const std::uint64_t index = item - growth.frame_count;
-  const std::size_t slot = (growth.old_next_id + index) % memory.capacity;
+  const std::uint64_t index = item - append.frame_count;
+  const std::size_t slot = (append.old_next_id + index) % memory.capacity;
   CopyBytes(memory.records + slot * memory.record_bytes,
-            growth.records + index * memory.record_bytes, memory.record_bytes);
+            append.records + index * memory.record_bytes, memory.record_bytes);
 }
 
-// Tells the host when the last block is done.
-__device__ void EndGrowth(ReplayNumbers& numbers, unsigned long long number,
-                          const ReplayGrowths& growths) {
+// Reports the append to the host when the last block is done.
+__device__ void EndAppend(ReplayNumbers& numbers, unsigned long long number,
+                          const AppendRing& appends) {
   __syncthreads();
-  if (threadIdx.x > 0 || atomicAdd(&numbers.growth_blocks, 1U) + 1 < gridDim.x) return;
-  numbers.growth_blocks = 0;
-  numbers.growths = number + 1;
-  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(growths.shown)),
-               "l"(number + 1)
-               : "memory");
+  if (threadIdx.x > 0 || atomicAdd(&numbers.append_blocks, 1U) + 1 < gridDim.x) return;
+  numbers.append_blocks = 0;
+  numbers.appends = number + 1;
+  asm volatile(
+      "st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(appends.appended)),
+      "l"(number + 1)
+      : "memory");
 }
 
-// Block 0: the tree; the others: frames and transitions.
+// Block 0 updates the tree; the other blocks copy frames and transitions.
 __global__ void __launch_bounds__(kCopyThreads)
-    GrowKernel(const __grid_constant__ ReplayMemory memory,
-               const __grid_constant__ ReplayGrowths growths) {
-  __shared__ ReplayGrowth growth;
-  const unsigned long long number = memory.numbers->growths;
-  CopyBytes(reinterpret_cast<std::byte*>(&growth),
-            reinterpret_cast<const std::byte*>(growths.ring + number % growths.size),
-            sizeof(growth));
+    AppendKernel(const __grid_constant__ ReplayMemory memory,
+                 const __grid_constant__ AppendRing appends) {
+  __shared__ AppendBatch append;
+  const unsigned long long number = memory.numbers->appends;
+  CopyBytes(reinterpret_cast<std::byte*>(&append),
+            reinterpret_cast<const std::byte*>(appends.ring + number % appends.size),
+            sizeof(append));
   __syncthreads();
   if (blockIdx.x == 0) {
-    GrowTree(memory, growth);
+    AppendToTree(memory, append);
   } else {
-    for (int item = static_cast<int>(blockIdx.x) - 1; item < growth.items();
+    for (int item = static_cast<int>(blockIdx.x) - 1; item < append.items();
          item += gridDim.x - 1) {
-      TakeOver(memory, growth, item);
+      CopyItem(memory, append, item);
     }
   }
-  EndGrowth(*memory.numbers, number, growths);
+  EndAppend(*memory.numbers, number, appends);
 }
 
 struct DrawnSlot {
@@ -192,11 +195,11 @@ __device__ std::size_t FindSlot(const ReplayMemory& memory, double mass) {
   return index;
 }
 
-// As Selector::SampleAt.
+// Same as Selector::SampleAt.
 __device__ DrawnSlot DrawAt(const ReplayMemory& memory, const ReplayInputs& inputs, double total,
                             double uniform) {
   const auto at_fraction = [&](double fraction) {
-    return SlotInRing(inputs.first_slot, UniformRank(fraction, inputs.size), memory.capacity);
+    return Ring{memory.capacity}.SlotAt(inputs.first_slot, UniformRank(fraction, inputs.size));
   };
   if (!(total > 0)) return {at_fraction(uniform), 1.0 / static_cast<double>(inputs.size)};
   const double mix = memory.mix;
@@ -205,7 +208,7 @@ __device__ DrawnSlot DrawAt(const ReplayMemory& memory, const ReplayInputs& inpu
   return {slot, MixedProbability(memory.sums[slot], total, mix, inputs.size)};
 }
 
-// As Selector::SmallestProbability.
+// Same as Selector::SmallestProbability.
 __device__ double SmallestProbability(const ReplayMemory& memory, const ReplayInputs& inputs,
                                       double total) {
   if (!(total > 0)) return 1.0 / static_cast<double>(inputs.size);
@@ -214,7 +217,7 @@ __device__ double SmallestProbability(const ReplayMemory& memory, const ReplayIn
   return MixedProbability(mass, total, memory.mix, inputs.size);
 }
 
-// Smallest of the block's values, in all threads. `scratch`: an entry a warp.
+// Smallest value of the block, returned to all threads. `scratch`: one entry per warp.
 template <int kWarps>
 __device__ double BlockMin(double value, double (&scratch)[kWarps]) {
   value = -WarpMax(-value);
@@ -248,9 +251,9 @@ __device__ double UnitProbability(const ReplayMemory& memory, const ReplayInputs
   return 1;
 }
 
-// What all samples of a draw need.
+// What all samples of a draw share.
 struct DrawState {
-  std::size_t entry;  // of the rings
+  std::size_t entry;  // index into the rings
   ReplayInputs inputs;
   double total;
   bool given;
@@ -268,7 +271,7 @@ struct DrawState {
   }
 };
 
-// Everything of a batch but its observations. By one block.
+// Draws a batch and writes everything except the observations. Needs a whole block.
 template <int kBatchThreads>
 __device__ void DrawSamples(const ReplayDraw& draw) {
   __shared__ double scratch[kBatchThreads / kWarpSize];
@@ -298,21 +301,21 @@ __device__ void DrawSamples(const ReplayDraw& draw) {
   }
 }
 
-// The two observations of a sample, frame by frame; groups of threads share the frames.
+// Copies both observations of a sample, frame by frame; groups of threads share the frames.
 template <int kBatchThreads>
 __device__ void GatherSample(const ReplayDraw& draw, int sample) {
   __shared__ std::size_t slot;
   const ReplayMemory& memory = draw.memory;
-  // To find the slot again takes less time than to wait until it has been found.
+  // Finding the slot again takes less time than waiting for the block that draws.
   if (threadIdx.x == 0) slot = DrawState(draw).Sample(draw, sample).slot;
   __syncthreads();
   const std::byte* record = memory.records + slot * memory.record_bytes;
   const auto* slots = reinterpret_cast<const std::uint32_t*>(record);
-  const int frames = memory.stack_depth > 0 ? memory.stack_depth : 1;  // of an observation
+  const int frames = memory.stack_depth > 0 ? memory.stack_depth : 1;  // per observation
   const ThreadGroup group{threadIdx.x % kFrameThreads, kFrameThreads};
   for (int i = static_cast<int>(threadIdx.x) / kFrameThreads; i < 2 * frames;
        i += kBatchThreads / kFrameThreads) {
-    const int which = i / frames;  // s_tm1 or s_t
+    const int which = i / frames;  // 0: s_tm1, 1: s_t
     std::byte* to = draw.out.observations + static_cast<std::size_t>(which * draw.batch + sample) *
                                                 memory.observation_bytes;
     if (memory.stack_depth == 0) {
@@ -323,7 +326,7 @@ __device__ void GatherSample(const ReplayDraw& draw, int sample) {
   }
 }
 
-// The first block draws, the others gather, each one sample: few of them read the host's memory.
+// Block 0 draws; each other block gathers one sample. So few blocks read the host's memory.
 template <int kBatchThreads>
 __global__ void __launch_bounds__(kBatchThreads)
     BatchKernel(const __grid_constant__ ReplayDraw draw) {
@@ -334,11 +337,12 @@ __global__ void __launch_bounds__(kBatchThreads)
   }
 }
 
-// A block a frame.
+// One block per frame.
 __global__ void __launch_bounds__(kCopyThreads)
-    GatherStacksKernel(std::size_t frame_bytes, const PlaneEntry* frames, std::byte* observations) {
+    GatherStacksKernel(std::size_t frame_bytes, const FramePointerEntry* frames,
+                       std::byte* observations) {
   const std::size_t index = blockIdx.x;
-  const std::byte* frame = PlaneOf(frames[index].copies[0].bits);
+  const std::byte* frame = FrameAddress(frames[index].copies[0].bits);
   std::byte* to = observations + index * frame_bytes;
   if (frame == nullptr) {
     ZeroBytes(to, frame_bytes);
@@ -347,11 +351,12 @@ __global__ void __launch_bounds__(kCopyThreads)
   }
 }
 
-// As ReplayBuffer::SetPriorities: the last valid entry for a slot wins, all valid ones count for
-// the largest. `stored` [batch]: the priority, or negative where it is refused. By one block.
+// Same as ReplayBuffer::SetPriorities: the last valid entry for a slot wins, and all valid entries
+// count for the largest priority. `stored` [batch]: the priority, or a negative number if it is
+// refused. Needs a whole block.
 __device__ void SetPriorities(const ReplayMemory& memory, const std::uint32_t* slots,
                               const float* stored, int batch) {
-  __shared__ unsigned largest_bits;  // floats that are not negative compare as their bits
+  __shared__ unsigned largest_bits;  // non-negative floats compare like their bits
   if (threadIdx.x == 0) largest_bits = 0;
   __syncthreads();
   for (int j = static_cast<int>(threadIdx.x); j < batch; j += kThreads) {
@@ -363,15 +368,12 @@ __device__ void SetPriorities(const ReplayMemory& memory, const std::uint32_t* s
   }
   ClimbBoth(memory, batch, [&](int j) { return static_cast<std::size_t>(slots[j]); });
   if (threadIdx.x > 0) return;
-  double largest = memory.numbers->largest_priority * memory.largest_decay;
+  const double largest = DecayedLargest(memory.numbers->largest_priority, memory.largest_decay);
   const double seen = static_cast<double>(__uint_as_float(largest_bits));
-  largest = largest < static_cast<double>(kSmallestPriority)
-                ? static_cast<double>(kSmallestPriority)
-                : largest;
   memory.numbers->largest_priority = seen > largest ? seen : largest;
 }
 
-// One block. Shared memory: [batch] floats.
+// Runs as one block. Shared memory: [batch] floats.
 __global__ void __launch_bounds__(kThreads)
     PrioritiesKernel(const __grid_constant__ ReplayPriorities call) {
   extern __shared__ float stored[];
@@ -405,7 +407,7 @@ __global__ void __launch_bounds__(kThreads)
   __threadfence_system();
 }
 
-__global__ void ReportKernel(ReplayNumbers* numbers, int ring, const StepState* step,
+__global__ void ReportKernel(ReplayNumbers* numbers, int ring, const UpdateState* step,
                              ReplayReportHeader* headers) {
   AwaitPredecessor();
   const unsigned long long update = numbers->reports;
@@ -437,7 +439,7 @@ __global__ void LevelKernel(const __grid_constant__ TreeShape shape, std::size_t
 }
 
 unsigned BlocksFor(std::size_t items) {
-  return static_cast<unsigned>((items + kRebuildThreads - 1) / kRebuildThreads);
+  return static_cast<unsigned>(CeilDiv<std::size_t>(items, kRebuildThreads));
 }
 
 template <typename Reduction>
@@ -454,19 +456,19 @@ void RebuildTree(const ReplayMemory& memory, double* nodes, cudaStream_t stream)
 
 }  // namespace
 
-void LaunchGrow(const ReplayMemory& memory, const ReplayGrowths& growths, int items,
-                cudaStream_t stream) {
-  constexpr int kMostBlocks = 32;
-  const auto blocks = static_cast<unsigned>(1 + std::clamp(items, 1, kMostBlocks));
-  GrowKernel<<<blocks, kCopyThreads, 0, stream>>>(memory, growths);
+void LaunchAppend(const ReplayMemory& memory, const AppendRing& appends, int items,
+                  cudaStream_t stream) {
+  constexpr int kMaxBlocks = 32;
+  const auto blocks = static_cast<unsigned>(1 + std::clamp(items, 1, kMaxBlocks));
+  AppendKernel<<<blocks, kCopyThreads, 0, stream>>>(memory, appends);
   CheckCuda(cudaGetLastError(), "storing transitions");
 }
 
-void LaunchBatch(const ReplayDraw& draw, bool urgent, cudaStream_t stream) {
+void LaunchBatch(const ReplayDraw& draw, bool on_critical_path, cudaStream_t stream) {
   LaunchKernel("drawing a batch",
-               urgent ? BatchKernel<kUrgentThreads> : BatchKernel<kPatientThreads>,
+               on_critical_path ? BatchKernel<kCriticalThreads> : BatchKernel<kBackgroundThreads>,
                {.grid = static_cast<unsigned>(1 + draw.batch),
-                .block = urgent ? kUrgentThreads : kPatientThreads,
+                .block = on_critical_path ? kCriticalThreads : kBackgroundThreads,
                 .stream = stream},
                draw);
 }
@@ -476,14 +478,14 @@ void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream) {
   CheckCuda(cudaGetLastError(), "setting priorities");
 }
 
-void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
-                  ReplayReportHeader* headers, cudaStream_t stream, Follow follow) {
+void LaunchReport(const ReplayMemory& memory, int ring, const UpdateState* step,
+                  ReplayReportHeader* headers, cudaStream_t stream, LaunchOrder order) {
   LaunchKernel("reporting an update", ReportKernel,
-               {.grid = 1, .block = 1, .stream = stream, .follow = follow}, memory.numbers, ring,
+               {.grid = 1, .block = 1, .stream = stream, .order = order}, memory.numbers, ring,
                step, headers);
 }
 
-void LaunchGatherStacks(const ReplayMemory& memory, const PlaneEntry* frames, int count,
+void LaunchGatherStacks(const ReplayMemory& memory, const FramePointerEntry* frames, int count,
                         std::byte* observations, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(count * memory.stack_depth);
   GatherStacksKernel<<<blocks, kCopyThreads, 0, stream>>>(memory.frame_bytes, frames, observations);
@@ -496,4 +498,4 @@ void LaunchRebuild(const ReplayMemory& memory, cudaStream_t stream) {
   CheckCuda(cudaGetLastError(), "building the tree");
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

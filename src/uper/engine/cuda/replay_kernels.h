@@ -7,26 +7,26 @@
 
 #include "uper/core/host_device.h"
 #include "uper/engine/device_replay.h"
-#include "uper/nn/cuda/learner/batch_source.h"
+#include "uper/nn/cuda/learner/replay_graph_nodes.h"
 #include "uper/nn/cuda/observations/frame_pointer_table.h"
 #include "uper/replay/trees/tree_math.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// The numbers of a replay memory that change on the GPU.
+// The state of a replay memory that changes on the GPU.
 struct ReplayNumbers {
   double largest_priority = 1;
   unsigned long long positive_count = 0;  // items of positive priority
-  // Since construction: which inputs are due, and which report. The next draw may come before the
-  // report on the last one.
+  // Counts since construction. They select the entry of the input ring and of the report ring. The
+  // next draw may run before the report of the previous update.
   unsigned long long draws = 0;
   unsigned long long reports = 0;
-  unsigned long long growths = 0;
-  unsigned growth_blocks = 0;  // of the growth under way that are done
-  int massless = 0;            // of the last draw
+  unsigned long long appends = 0;
+  unsigned append_blocks = 0;  // finished blocks of the append in progress
+  int massless = 0;            // whether the last draw was uniform because no item had mass
 };
 
-// Where everything of a replay memory lies; see DeviceReplaySpec for what the numbers mean.
+// Addresses and parameters of a replay memory; DeviceReplaySpec explains the parameters.
 struct ReplayMemory {
   explicit ReplayMemory(const DeviceReplaySpec& spec)
       : capacity(spec.capacity),
@@ -56,37 +56,37 @@ struct ReplayMemory {
   std::byte* records = nullptr;  // [capacity, record_bytes]
   std::byte* frames = nullptr;   // [frame_capacity, frame_bytes]
   float* priorities = nullptr;   // [capacity]; 0 where nothing is stored
-  double* sums = nullptr;        // [node, 8] of masses
-  double* minima = nullptr;      // [node, 8] of positive masses; kBufferMax alone
+  double* sums = nullptr;        // masses, [node, 8]
+  double* minima = nullptr;      // positive masses, [node, 8]; only for kBufferMax
   ReplayNumbers* numbers = nullptr;
 };
 
-// What the host has added and removed; the new records are in pinned memory.
+// What the host has added and evicted. The new records are in pinned memory.
 // REQUIRES: old_first_id <= first_id <= old_next_id <= next_id.
-struct ReplayGrowth {
-  std::uint64_t old_first_id = 0, first_id = 0;  // [old_first_id, first_id) left
+struct AppendBatch {
+  std::uint64_t old_first_id = 0, first_id = 0;  // [old_first_id, first_id) are evicted
   std::uint64_t old_next_id = 0, next_id = 0;    // [old_next_id, next_id) are new
   std::uint64_t first_frame = 0;
   int frame_count = 0;
-  const std::byte* records = nullptr;  // of the new transitions
+  const std::byte* records = nullptr;  // the new transitions
   const std::byte* frames = nullptr;
 
   UPER_HOST_DEVICE int items() const {
     return frame_count + static_cast<int>(next_id - old_next_id);
   }
 };
-// Those that the GPU takes over, one a launch: the ring is indexed by ReplayNumbers::growths.
-struct ReplayGrowths {
-  const ReplayGrowth* ring = nullptr;  // [size], pinned
+// The append requests. Each launch handles one; ReplayNumbers::appends selects the ring entry.
+struct AppendRing {
+  const AppendBatch* ring = nullptr;  // [size], pinned
   int size = 0;
-  // How many it has taken over, shown to the host: what they name has been read.
-  std::uint64_t* shown = nullptr;
+  // In the host's memory: the number of finished appends, whose sources may be overwritten.
+  std::uint64_t* appended = nullptr;
 };
-// `items`: about how many frames and transitions there are, for speed alone.
-void LaunchGrow(const ReplayMemory& memory, const ReplayGrowths& growths, int items,
-                cudaStream_t stream);
+// `items`: approximate number of frames and transitions. Affects speed only.
+void LaunchAppend(const ReplayMemory& memory, const AppendRing& appends, int items,
+                  cudaStream_t stream);
 
-// One update's inputs, in pinned memory: the ring is indexed by ReplayNumbers::draws.
+// Inputs of one update, in pinned memory; ReplayNumbers::draws selects the ring entry.
 struct ReplayInputs {
   std::uint64_t first_slot = 0;
   std::uint64_t size = 0;
@@ -96,9 +96,9 @@ struct ReplayInputs {
 struct ReplayDraw {
   ReplayMemory memory;
   int batch = 0;
-  int ring = 0;                                // entries of the rings
-  const ReplayInputs* inputs = nullptr;        // [ring], pinned
-  const double* uniforms = nullptr;            // [ring, batch], pinned; or null and
+  int ring = 0;                          // entries of each ring
+  const ReplayInputs* inputs = nullptr;  // [ring], pinned
+  const double* uniforms = nullptr;      // [ring, batch], pinned; null: the host draws and gives
   const std::uint32_t* given_slots = nullptr;  // [ring, batch], pinned
   const float* given_weights = nullptr;        // [ring, batch], pinned
   std::uint8_t* noisy = nullptr;               // [batch], out
@@ -106,12 +106,13 @@ struct ReplayDraw {
   double* probabilities = nullptr;             // [batch], out
   BatchPointers out;
 };
-// Slots, probabilities, weights and everything else of a batch. `urgent`: see BatchSource.
-void LaunchBatch(const ReplayDraw& draw, bool urgent, cudaStream_t stream);
+// Draws a batch: slots, probabilities, weights and all data. `on_critical_path`: see
+// ReplayGraphNodes.
+void LaunchBatch(const ReplayDraw& draw, bool on_critical_path, cudaStream_t stream);
 
-// What an update found, for the host: rings in pinned memory, of `batch` entries but the first.
+// What an update reports to the host: rings in pinned memory, [ring, batch] except `headers`.
 struct ReplayReportHeader {
-  StepState step;
+  UpdateState step;
   int massless = 0;
   unsigned long long sequence = 0;  // written last: 1 + number of the update
 };
@@ -137,17 +138,18 @@ struct ReplayPriorities {
   const Uncertainty* uncertainty = nullptr;
   ReplayReports reports;
 };
-// Priorities, tree, and the report but for the end of its header; the next draw is due afterwards.
+// Computes priorities, updates the tree and writes the report except its final header field. The
+// next draw may follow.
 void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream);
-// The rest of the header, last of all.
-void LaunchReport(const ReplayMemory& memory, int ring, const StepState* step,
-                  ReplayReportHeader* headers, cudaStream_t stream, Follow follow);
+// Writes the rest of the header, last of all.
+void LaunchReport(const ReplayMemory& memory, int ring, const UpdateState* step,
+                  ReplayReportHeader* headers, cudaStream_t stream, LaunchOrder order);
 
-// observations [count, stack_depth, frame].
-void LaunchGatherStacks(const ReplayMemory& memory, const PlaneEntry* frames, int count,
+// Copies frames to observations [count, stack_depth, frame].
+void LaunchGatherStacks(const ReplayMemory& memory, const FramePointerEntry* frames, int count,
                         std::byte* observations, cudaStream_t stream);
 
-// All masses and sums from `priorities`.
+// Recomputes all masses and sums from `priorities`.
 void LaunchRebuild(const ReplayMemory& memory, cudaStream_t stream);
 
-}  // namespace uper
+}  // namespace uper::cuda

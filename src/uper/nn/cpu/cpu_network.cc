@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/check.h"
 #include "uper/nn/cpu/kernels/elementwise.h"
 
@@ -17,8 +18,6 @@ constexpr int kSamples = 16;
 constexpr int kInputs = 128;     // inputs of a dense layer in one task of its input's gradient
 constexpr int kWeightRows = 64;  // and of its weights' gradient
 constexpr std::size_t kStepPiece = 1 << 12;  // parameters in one task of the optimiser's step
-
-int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
 std::size_t EntrySize(InputType type) {
   return type == InputType::kUint8 ? sizeof(std::uint8_t) : sizeof(float);
@@ -125,8 +124,8 @@ void CpuNetwork::ForwardDense(int index, std::span<const Pass> passes) {
   const int layer = static_cast<int>(convolutions_.size()) + index;
   const Dense& dense = dense_[index];
   const int batch = slots_[passes[0].slot].batch;
-  const int unit_pieces = Pieces(dense.units(), kUnits);
-  const int sample_pieces = Pieces(batch, kSamples);
+  const int unit_pieces = CeilDiv(dense.units(), kUnits);
+  const int sample_pieces = CeilDiv(batch, kSamples);
   const int tasks = unit_pieces * sample_pieces;
   pool_.ParallelTasks(static_cast<int>(passes.size()) * tasks, [&](int task) {
     const Pass& pass = passes[task / tasks];
@@ -238,7 +237,7 @@ void CpuNetwork::BackwardDenseInput(int index, const float* parameters, const Sl
   const int layer = static_cast<int>(convolutions_.size()) + index;
   const Dense& dense = dense_[index];
   float* dx = d_activations_[layer].data();
-  pool_.ParallelTasks(Pieces(dense.inputs(), kInputs), [&](int task, int thread) {
+  pool_.ParallelTasks(CeilDiv(dense.inputs(), kInputs), [&](int task, int thread) {
     const int begin = task * kInputs;
     const int end = std::min(begin + kInputs, dense.inputs());
     dense.BackwardInput(d_activations_[layer + 1].data(), parameters + offsets_[layer].w,
@@ -267,7 +266,7 @@ void CpuNetwork::BackwardPicture(int picture, const Slot& slot) {
 int CpuNetwork::WeightTasks(int layer) const {
   const int convolutions = static_cast<int>(convolutions_.size());
   if (layer < convolutions) return convolutions_[layer].weight_tasks() + 1;
-  return Pieces(dense_[layer - convolutions].inputs(), kWeightRows) + 1;
+  return CeilDiv(dense_[layer - convolutions].inputs(), kWeightRows) + 1;
 }
 
 // All weight gradients but the head's in one go, so that the threads share them evenly: the tasks

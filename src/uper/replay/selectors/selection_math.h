@@ -26,13 +26,6 @@ UPER_HOST_DEVICE inline double MixedProbability(double mass, double total, doubl
   return p < 1 ? p : 1.0;
 }
 
-// The filled slots are a ring.
-UPER_HOST_DEVICE inline std::size_t SlotInRing(std::size_t first_slot, std::size_t age_rank,
-                                               std::size_t capacity) {
-  const std::size_t slot = first_slot + age_rank;
-  return slot < capacity ? slot : slot - capacity;
-}
-
 // The age rank at a fraction in [0, 1] of `size` items.
 UPER_HOST_DEVICE inline std::size_t UniformRank(double fraction, std::size_t size) {
   const auto rank = static_cast<std::size_t>(fraction * static_cast<double>(size));

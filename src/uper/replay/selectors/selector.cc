@@ -5,6 +5,7 @@
 #include <string>
 
 #include "uper/base/check.h"
+#include "uper/replay/ring.h"
 #include "uper/replay/selectors/selection_math.h"
 #include "uper/replay/selectors/stored_priority.h"
 
@@ -202,7 +203,7 @@ std::uint32_t Selector::UniformSlot(double fraction) const {
 }
 
 std::size_t Selector::SlotAt(std::size_t age_rank) const {
-  return SlotInRing(first_slot_, age_rank, capacity());
+  return Ring{capacity()}.SlotAt(first_slot_, age_rank);
 }
 
 double Selector::Mixed(double mass, double total) const {
@@ -211,7 +212,7 @@ double Selector::Mixed(double mass, double total) const {
 
 bool Selector::IsFilled(std::size_t slot) const {
   if (slot >= capacity()) return false;
-  return (slot >= first_slot_ ? slot - first_slot_ : slot + capacity() - first_slot_) < size_;
+  return Ring{capacity()}.RankOf(first_slot_, slot) < size_;
 }
 
 }  // namespace uper

@@ -33,4 +33,11 @@ inline std::optional<float> AcceptPriority(double priority) {
   return AcceptPriority(priority, stored) ? std::optional(stored) : std::nullopt;
 }
 
+// The largest priority that new items get, after one more update: it decays, but stays positive.
+UPER_HOST_DEVICE inline double DecayedLargest(double largest, double decay) {
+  const double decayed = largest * decay;
+  const double smallest = static_cast<double>(kSmallestPriority);
+  return decayed < smallest ? smallest : decayed;
+}
+
 }  // namespace uper

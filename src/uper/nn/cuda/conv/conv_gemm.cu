@@ -8,20 +8,20 @@
 #include "uper/nn/cuda/ptx/relu.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kWarps = 8;  // they share taps and channels
+constexpr int kWarps = 8;  // they split taps and channels
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kWarpColumns = 16;
-constexpr int kLargestShared = 227 * 1024;  // of a block
+constexpr int kLargestShared = 227 * 1024;  // per block
 
 __device__ int At(const Affine& offset, int row, int column) {
   return offset.first + row * offset.row + column * offset.column;
 }
 
-// Divides small numbers with a multiplication: where number * divisor < kSmall.
+// Divides small numbers by multiplication. REQUIRES: number * divisor < kSmall.
 constexpr int kSmall = 1 << 16;
 struct SmallDivision {
   int divisor;
@@ -32,15 +32,15 @@ struct SmallDivision {
   __device__ int Quotient(int number) const {
     return static_cast<int>(static_cast<unsigned>(number) * inverse >> 16);
   }
-  // The offset of the number-th of rows of `divisor` columns.
+  // The offset of item `number` in rows of `divisor` columns.
   __device__ int At(const Affine& offset, int number) const {
     const int row = Quotient(number);
-    return uper::At(offset, row, number - row * divisor);
+    return cuda::At(offset, row, number - row * divisor);
   }
 };
 
-// Floats between neighbours in shared memory that have this many and are read `step` apart: two
-// each of 8 of them, of 4 neighbours, lie in different banks.
+// Pitch in floats of items in shared memory that have `floats` floats and are read `step` items
+// apart. Lanes read 8 floats of each of 4 items, two per lane; these lie in different banks.
 constexpr int PitchOf(int floats, int step) {
   constexpr int kBanks = 32;
   for (int pad = 0; pad < kBanks; pad += 4) {
@@ -50,47 +50,47 @@ constexpr int PitchOf(int floats, int step) {
   return floats + 4;
 }
 
-// Of pixels, and of the columns of weights with channels along memory.
+// Pitch of pixels, and of weight columns with contiguous channels.
 struct Pitches {
   int pixel, column;
 
-  explicit Pitches(const PictureCall& call)
-      : pixel(PitchOf(call.channels, call.products[0].windows.column)),
+  explicit Pitches(const ConvGemmBatch& call)
+      : pixel(PitchOf(call.channels, call.gemms[0].windows.column)),
         column(PitchOf(call.channels, 1)) {}
 };
 
-// What a block computes: at most kRows positions of one picture, and kColumns columns. A warp has
-// 16 columns at half of the positions, 8 positions a tile, and shares channels and taps with
-// others, or only channels. So it needs few registers, and there is room for kernels that are not
-// in such a hurry.
-template <int kTiles_, int kColumns_, Along kB_, bool kByChannels_ = false>
+// What a block computes: at most kRows positions of one image, and kColumns columns. A warp
+// computes 16 columns at half of the positions, 8 positions per tile. Warps split channels and
+// taps, or only channels. So a warp needs few registers and leaves room for kernels on the critical
+// path.
+template <int kTiles_, int kColumns_, Contiguous kB_, bool kByChannels_ = false>
 struct Tile {
   static constexpr int kTiles = kTiles_;
   static constexpr int kColumns = kColumns_;
-  static constexpr Along kB = kB_;
+  static constexpr Contiguous kB = kB_;
   static constexpr bool kByChannels = kByChannels_;
   static constexpr int kRows = 8 * kTiles;
-  static constexpr int kWarpTiles = (kTiles + 1) / 2;  // the second half may have one less
+  static constexpr int kWarpTiles = (kTiles + 1) / 2;  // the second half may have one tile less
   static constexpr int kSharers = kWarps / 2 * kWarpColumns / kColumns;
-  static constexpr int kWeightPitch = kColumns + 4;  // of channels, if columns lie along memory
+  static constexpr int kWeightPitch = kColumns + 4;  // of channels, if columns are contiguous
   static constexpr int kSumsPitch = kColumns + 4;    // of positions
-  static constexpr int kSums = kRows * kSumsPitch;   // of a sharer
+  static constexpr int kSums = kRows * kSumsPitch;   // of the warps that have one share
 
-  // In shared memory: a picture [pixel][channel], then weights, [tap, channel][column] or
-  // [tap, column][channel]. The sums of the warps take their place.
-  static int Floats(const PictureCall& call, int taps) {
+  // Shared memory: an image [pixel][channel], then weights, [tap, channel][column] or [tap,
+  // column][channel]. Later the sums of the warps take their place.
+  static int Floats(const ConvGemmBatch& call, int taps) {
     const Pitches pitch(call);
-    const int weights =
-        kB == Along::kSide ? taps * call.channels * kWeightPitch : taps * kColumns * pitch.column;
+    const int weights = kB == Contiguous::kOutput ? taps * call.channels * kWeightPitch
+                                                  : taps * kColumns * pitch.column;
     return std::max(call.pixels * pitch.pixel + weights, kSharers * kSums);
   }
 };
 
-// Which groups of four floats of rows a thread copies: every kThreads-th.
+// Selects the groups of four floats that a thread copies: every kThreads-th group.
 struct RowWalk {
-  int row, quad;            // the first
-  int row_step, quad_step;  // to the next
-  int quads;                // of a row
+  int row, quad;            // the first group
+  int row_step, quad_step;  // from one group to the next
+  int quads;                // per row
 
   __device__ explicit RowWalk(int floats) : quads(floats / 4) {
     const SmallDivision by(quads);
@@ -101,7 +101,7 @@ struct RowWalk {
   }
 };
 
-// Rows at from + row * step, to rows `pitch` apart.
+// Copies the rows at from + row * step to rows that are `pitch` apart.
 __device__ void StartRows(RowWalk at, const float* from, int rows, int step, float* to, int pitch) {
   while (at.row < rows) {
     __pipeline_memcpy_async(to + at.row * pitch + 4 * at.quad, from + at.row * step + 4 * at.quad,
@@ -115,12 +115,12 @@ __device__ void StartRows(RowWalk at, const float* from, int rows, int step, flo
   }
 }
 
-// Weights of the taps from `begin` to `end`.
+// Copies the weights of the taps from `begin` to `end`.
 template <typename Tile>
-__device__ void StartWeights(const PictureCall& call, const PictureProduct& p, int pitch, int begin,
+__device__ void StartWeights(const ConvGemmBatch& call, const ConvGemm& p, int pitch, int begin,
                              int end, float* weights) {
   const int first_n = static_cast<int>(blockIdx.x) * Tile::kColumns;
-  if constexpr (Tile::kB == Along::kSide) {  // the taps are one piece
+  if constexpr (Tile::kB == Contiguous::kOutput) {  // all taps are contiguous
     const int row = begin * call.channels;
     StartRows(RowWalk(Tile::kColumns), p.b + row * call.columns + first_n,
               (end - begin) * call.channels, call.columns, weights + row * Tile::kWeightPitch,
@@ -136,11 +136,11 @@ __device__ void StartWeights(const PictureCall& call, const PictureProduct& p, i
   }
 }
 
-// What a warp has of a block's results, and which share of the sums.
+// Which results a warp computes, and its share of the sums.
 template <typename Tile>
 struct WarpPart {
   int sharer, column, first_tile;
-  bool is_short;  // one tile less
+  bool is_short;  // one tile less than other warps
 
   __device__ WarpPart() {
     const int warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -152,11 +152,11 @@ struct WarpPart {
   }
 };
 
-// A lane's weights of two channels and two columns: [channel][column and the eighth behind it].
-// `b`: of the first.
+// A lane's weights of two channels and two columns: [channel][column, and the eighth column after
+// it]. `b`: address of the first weight.
 template <typename Tile>
 __device__ void LoadWeights(const float* b, int pitch, double (&w)[2][2]) {
-  if constexpr (Tile::kB == Along::kSide) {
+  if constexpr (Tile::kB == Contiguous::kOutput) {
     w[0][0] = b[0];
     w[0][1] = b[8];
     w[1][0] = b[Tile::kWeightPitch];
@@ -173,23 +173,23 @@ __device__ void LoadWeights(const float* b, int pitch, double (&w)[2][2]) {
 
 // Where the windows of a lane's positions begin, at its channels.
 template <typename Tile>
-__device__ void FindWindows(const PictureProduct& p, const float* picture, int pitch,
+__device__ void FindWindows(const ConvGemm& p, const float* image, int pitch,
                             const WarpPart<Tile>& part, int lane,
                             const float* (&windows)[Tile::kWarpTiles]) {
   const SmallDivision by_width(p.width);
 #pragma unroll
   for (int i = 0; i < Tile::kWarpTiles; ++i) {
     const int m = min(8 * (part.first_tile + i) + MmaGroup(lane), p.height * p.width - 1);
-    windows[i] = picture + by_width.At(p.windows, m) * pitch + 2 * MmaPlace(lane);
+    windows[i] = image + by_width.At(p.windows, m) * pitch + 2 * MmaPlace(lane);
   }
 }
 
-// Groups of eight channels of a warp, counted over taps: from begin to end, and of a tap those
-// below `most`.
+// Groups of eight channels that a warp handles, counted over taps: from begin to end, and within a
+// tap those below `most`.
 struct EightsOfWarp {
   int begin, end;
   int most;
-  int skip;  // from a tap's last to the next one's first
+  int skip;  // from the last group of a tap to the first of the next
 
   template <typename Tile>
   __device__ static EightsOfWarp Of(const WarpPart<Tile>& part, int eights, int first, int last) {
@@ -206,10 +206,10 @@ struct EightsOfWarp {
   }
 };
 
-// A warp's share of the taps from `first` to `last` and their channels. `passed`: floats that the
-// windows have been moved on. sums [8 positions][see AddDoubleMma()]: columns are its rows.
+// Adds a warp's share of the taps from `first` to `last`. `passed`: floats that the windows have
+// been advanced by. sums [8 positions][see AddDoubleMma()]: columns are its rows.
 template <typename Tile>
-__device__ void Multiply(const PictureCall& call, const PictureProduct& p, const Pitches& pitch,
+__device__ void Multiply(const ConvGemmBatch& call, const ConvGemm& p, const Pitches& pitch,
                          const WarpPart<Tile>& part, int first, int last, const float* weights,
                          const float* (&windows)[Tile::kWarpTiles], int& passed,
                          double (&sums)[Tile::kWarpTiles][4]) {
@@ -225,7 +225,7 @@ __device__ void Multiply(const PictureCall& call, const PictureProduct& p, const
 #pragma unroll
     for (int i = 0; i < Tile::kWarpTiles; ++i) windows[i] += to - passed;
     const int channel = 8 * eight + 2 * MmaPlace(lane);
-    const float* b = weights + (Tile::kB == Along::kSide
+    const float* b = weights + (Tile::kB == Contiguous::kOutput
                                     ? (tap * call.channels + channel) * Tile::kWeightPitch + column
                                     : (tap * Tile::kColumns + column) * pitch.column + channel);
     const int count = min(mine.end - at, mine.most - eight);
@@ -246,14 +246,14 @@ __device__ void Multiply(const PictureCall& call, const PictureProduct& p, const
         AddDoubleMma(w[m / Tile::kWarpTiles], m < Tile::kWarpTiles ? a[tile].x : a[tile].y,
                      sums[tile]);
       }
-      b += Tile::kB == Along::kSide ? 8 * Tile::kWeightPitch : 8;
+      b += Tile::kB == Contiguous::kOutput ? 8 * Tile::kWeightPitch : 8;
     }
     at += count + mine.skip;
     passed = to + 8 * count;
   }
 }
 
-// To sums [sharer][position][column].
+// Stores to sums [share][position][column].
 template <typename Tile>
 __device__ void StoreSums(const double (&result)[Tile::kWarpTiles][4], const WarpPart<Tile>& part,
                           float* sums) {
@@ -265,13 +265,13 @@ __device__ void StoreSums(const double (&result)[Tile::kWarpTiles][4], const War
 
 __device__ float Masked(float mask, float value) { return mask > 0 ? value : 0.0F; }
 
-// `mask`: of the column n and those behind it.
-__device__ float4 Finished(const PictureCall& call, const PictureProduct& p, const float* mask,
-                           int n, float4 sum) {
-  if (call.finish == ProductFinish::kBiasRelu) {
+// `mask`: address for column n; later columns follow.
+__device__ float4 Finished(const ConvGemmBatch& call, const ConvGemm& p, const float* mask, int n,
+                           float4 sum) {
+  if (call.epilogue == GemmEpilogue::kBiasRelu) {
     return Relu(sum, __ldg(reinterpret_cast<const float4*>(p.bias + n)));
   }
-  if (call.finish == ProductFinish::kMask) {
+  if (call.epilogue == GemmEpilogue::kMask) {
     const float4 masks = __ldg(reinterpret_cast<const float4*>(mask));
     return make_float4(Masked(masks.x, sum.x), Masked(masks.y, sum.y), Masked(masks.z, sum.z),
                        Masked(masks.w, sum.w));
@@ -279,15 +279,15 @@ __device__ float4 Finished(const PictureCall& call, const PictureProduct& p, con
   return sum;
 }
 
-// Adds the sums of the sharers, in order, and stores the results.
+// Adds the sums of the shares, in order, and stores the results.
 template <typename Tile>
-__device__ void Finish(const PictureCall& call, const PictureProduct& p, const float* sums) {
+__device__ void Finish(const ConvGemmBatch& call, const ConvGemm& p, const float* sums) {
   constexpr int kQuads = Tile::kColumns / 4;
   const int first_n = static_cast<int>(blockIdx.x) * Tile::kColumns;
-  const int picture = static_cast<int>(blockIdx.y);
+  const int image = static_cast<int>(blockIdx.y);
   const SmallDivision by_width(p.width);
-  const float* mask = p.mask + picture * call.mask_picture + first_n;
-  float* c = p.c + picture * call.c_picture + first_n;
+  const float* mask = p.mask + image * call.mask_image + first_n;
+  float* c = p.c + image * call.c_image + first_n;
   const int results = p.height * p.width * kQuads;
   for (int i = static_cast<int>(threadIdx.x); i < results; i += kThreads) {
     const int m = i / kQuads;
@@ -298,14 +298,14 @@ __device__ void Finish(const PictureCall& call, const PictureProduct& p, const f
   }
 }
 
-// Grid: groups of columns, pictures, products. The weights of an update do not change while its
-// kernels run, so they need not wait for the kernel before. Those of the second half of the taps
-// come while the first is at work.
+// Grid: groups of columns, images, GEMMs. The weights do not change while the kernels of an update
+// run, so the kernel loads them before the previous kernel has ended. The weights of the second
+// half of the taps arrive while the first half is used.
 template <typename Tile>
-__global__ void __maxnreg__(96)
-    PictureKernel(const __grid_constant__ PictureCall call, const __grid_constant__ Pitches pitch) {
+__global__ void __maxnreg__(96) ConvGemmKernel(const __grid_constant__ ConvGemmBatch call,
+                                               const __grid_constant__ Pitches pitch) {
   extern __shared__ __align__(16) float memory[];
-  const PictureProduct& p = call.products[blockIdx.z];
+  const ConvGemm& p = call.gemms[blockIdx.z];
   const int taps = p.tap_rows * p.tap_columns;
   const int half = (taps + 1) / 2;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -315,8 +315,8 @@ __global__ void __maxnreg__(96)
   const float* windows[Tile::kWarpTiles];
   FindWindows<Tile>(p, memory, pitch.pixel, part, lane, windows);
   AwaitPredecessor();
-  const int picture = static_cast<int>(blockIdx.y) * call.pixels * call.channels;
-  StartRows(RowWalk(call.channels), p.a + picture, call.pixels, call.channels, memory, pitch.pixel);
+  const int image = static_cast<int>(blockIdx.y) * call.pixels * call.channels;
+  StartRows(RowWalk(call.channels), p.a + image, call.pixels, call.channels, memory, pitch.pixel);
   __pipeline_commit();
   StartWeights<Tile>(call, p, pitch.column, half, taps, weights);
   __pipeline_commit();
@@ -334,63 +334,63 @@ __global__ void __maxnreg__(96)
                    sums);
   }
   __pipeline_wait_prior(0);
-  __syncthreads();  // the sums take the place of picture and weights
+  __syncthreads();  // the sums take the place of image and weights
   StoreSums<Tile>(sums, part, memory);
   __syncthreads();
   Finish<Tile>(call, p, memory);
 }
 
-int MostPositions(const PictureCall& call) {
+int MostPositions(const ConvGemmBatch& call) {
   int most = 0;
   for (int i = 0; i < call.count; ++i) {
-    most = std::max(most, call.products[i].height * call.products[i].width);
+    most = std::max(most, call.gemms[i].height * call.gemms[i].width);
   }
   return most;
 }
 
-int MostTaps(const PictureCall& call) {
+int MostTaps(const ConvGemmBatch& call) {
   int most = 0;
   for (int i = 0; i < call.count; ++i) {
-    most = std::max(most, call.products[i].tap_rows * call.products[i].tap_columns);
+    most = std::max(most, call.gemms[i].tap_rows * call.gemms[i].tap_columns);
   }
   return most;
 }
 
-// What the kernel divides: numbers of threads by groups of four channels, and groups of eight of
-// all taps.
-bool HasSmallDivisions(const PictureCall& call) {
+// What the kernel divides: thread numbers by groups of four channels, and groups of eight channels
+// over all taps.
+bool HasSmallDivisions(const ConvGemmBatch& call) {
   const long long quads = call.channels / 4;
   const long long eights = call.channels / 8;
   return kThreads * quads < kSmall && MostTaps(call) * eights * eights < kSmall;
 }
 
 template <typename Tile>
-void Launch(const PictureCall& call, cudaStream_t stream) {
-  LaunchKernel("convolution of pictures", PictureKernel<Tile>,
-               {.grid = dim3(call.columns / Tile::kColumns, call.pictures, call.count),
+void Launch(const ConvGemmBatch& call, cudaStream_t stream) {
+  LaunchKernel("convolution", ConvGemmKernel<Tile>,
+               {.grid = dim3(call.columns / Tile::kColumns, call.images, call.count),
                 .block = kThreads,
                 .shared_bytes = sizeof(float) * Tile::Floats(call, MostTaps(call)),
                 .stream = stream,
-                .follow = call.follow},
+                .order = call.order},
                call, Pitches(call));
 }
 
-// Calls visit(Tile) for the tile of the call.
+// Calls visit(Tile) with the call's tile.
 template <int kTiles, typename Visit>
-auto WithColumns(const PictureCall& call, const Visit& visit) {
-  if (call.by_channels) return visit(Tile<kTiles, 16, Along::kSide, true>());
-  if (call.b_along == Along::kSide) {
-    return call.narrow ? visit(Tile<kTiles, 16, Along::kSide>())
-                       : visit(Tile<kTiles, 32, Along::kSide>());
+auto WithColumns(const ConvGemmBatch& call, const Visit& visit) {
+  if (call.by_channels) return visit(Tile<kTiles, 16, Contiguous::kOutput, true>());
+  if (call.b_contiguous == Contiguous::kOutput) {
+    return call.narrow ? visit(Tile<kTiles, 16, Contiguous::kOutput>())
+                       : visit(Tile<kTiles, 32, Contiguous::kOutput>());
   }
-  return call.narrow ? visit(Tile<kTiles, 16, Along::kLength>())
-                     : visit(Tile<kTiles, 32, Along::kLength>());
+  return call.narrow ? visit(Tile<kTiles, 16, Contiguous::kReduction>())
+                     : visit(Tile<kTiles, 32, Contiguous::kReduction>());
 }
 
 constexpr int kMostTiles[] = {7, 11, 13};
 
 template <typename Visit>
-auto WithTile(const PictureCall& call, const Visit& visit) {
+auto WithTile(const ConvGemmBatch& call, const Visit& visit) {
   const int positions = MostPositions(call);
   if (positions <= 8 * kMostTiles[0]) return WithColumns<kMostTiles[0]>(call, visit);
   if (positions <= 8 * kMostTiles[1]) return WithColumns<kMostTiles[1]>(call, visit);
@@ -399,21 +399,21 @@ auto WithTile(const PictureCall& call, const Visit& visit) {
 
 }  // namespace
 
-bool SuitsPictures(const PictureCall& call) {
+bool SupportsConvGemms(const ConvGemmBatch& call) {
   if (call.channels % 8 != 0 || call.columns % (call.narrow ? 16 : 32) != 0) return false;
-  if (call.count > PictureCall::kMaxProducts || MostPositions(call) > 8 * kMostTiles[2]) {
+  if (call.count > ConvGemmBatch::kMaxGemms || MostPositions(call) > 8 * kMostTiles[2]) {
     return false;
   }
-  if (call.by_channels && (!call.narrow || call.b_along != Along::kSide)) return false;
+  if (call.by_channels && (!call.narrow || call.b_contiguous != Contiguous::kOutput)) return false;
   if (!HasSmallDivisions(call)) return false;
   return WithTile(call, [&](auto tile) {
     return sizeof(float) * tile.Floats(call, MostTaps(call)) <= kLargestShared;
   });
 }
 
-void LaunchPictures(const PictureCall& call, cudaStream_t stream) {
-  UPER_CHECK(SuitsPictures(call), "pictures of another kind");
+void LaunchConvGemms(const ConvGemmBatch& call, cudaStream_t stream) {
+  UPER_CHECK(SupportsConvGemms(call), "LaunchConvGemms() does not support this call");
   WithTile(call, [&](auto tile) { Launch<decltype(tile)>(call, stream); });
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -5,11 +5,11 @@
 #include "uper/nn/cuda/gemm/gemm.h"
 #include "uper/nn/cuda/runtime/launch_order.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Convolutions of small pictures, forward and backward: a block has a whole picture and its share
-// of the weights in shared memory, and reads each of them only once. Sums are in double precision,
-// see double_mma.cuh; those of a block's warps are added as floats.
+// Convolutions of small images, forward and backward. A block holds a whole image and its share of
+// the weights in shared memory, and reads each of them only once. Sums are in double precision (see
+// double_mma.cuh); the sums of a block's warps are added as floats.
 //
 //   C[y, x, n] = sum over taps (i, j) and channels c of
 //                A[window(y, x) + tap(i, j), c] * B[i, j, c, n]
@@ -19,14 +19,14 @@ struct Affine {
   int first = 0, row = 0, column = 0;
 };
 
-struct PictureProduct {
+struct ConvGemm {
   int height = 1, width = 1;  // of the results
   int tap_rows = 1, tap_columns = 1;
-  const float* a = nullptr;  // [picture, pixel, channel]
+  const float* a = nullptr;  // [image, pixel, channel]
   Affine windows, taps;      // in pixels
   const float* b = nullptr;
-  Affine b_taps;  // in floats: where B[i, j] begins; kSide: all taps are one piece
-  // As in Product, of the first picture.
+  Affine b_taps;  // in floats: offset of B[i, j]; kOutput: all taps are contiguous
+  // As in Gemm, for the first image.
   const float* bias = nullptr;
   const float* mask = nullptr;
   Affine mask_at;
@@ -34,33 +34,33 @@ struct PictureProduct {
   Affine c_at;
 };
 
-// Products of one launch.
-struct PictureCall {
-  static constexpr int kMaxProducts = 4;
+// The GEMMs of one launch.
+struct ConvGemmBatch {
+  static constexpr int kMaxGemms = 4;
 
-  PictureProduct products[kMaxProducts];
+  ConvGemm gemms[kMaxGemms];
   int count = 1;
-  int pictures = 1;
-  int pixels = 1;    // of a picture of A
-  int channels = 8;  // of A; a multiple of 8
+  int images = 1;
+  int pixels = 1;    // per image of A
+  int channels = 8;  // of A: a multiple of 8
   int columns = 32;  // n: a multiple of 32, or of 16 if blocks are narrow
-  // Blocks have 16 columns instead of 32: where these would leave half of a large GPU without work.
-  // The sums are others.
+  // Blocks have 16 columns instead of 32. Useful where blocks of 32 columns would leave half of a
+  // large GPU idle. The sums differ from those of wide blocks.
   bool narrow = false;
-  // Warps of a narrow block have some of the channels each (kSide only), instead of a run of taps
-  // and channels. The sums are those of LaunchPicturePairs().
+  // The warps of a narrow block split the channels (kOutput only) instead of the sequence of taps
+  // and channels. The sums are those of LaunchConvStackTraining().
   bool by_channels = false;
-  // B[i, j] is [channel, column] if its columns lie along memory (kSide), else [column, channel].
-  Along b_along = Along::kSide;
-  int mask_picture = 0, c_picture = 0;  // floats from one picture to the next
-  ProductFinish finish = ProductFinish::kStore;
-  Follow follow = Follow::kAfter;
+  // B[i, j] is [channel, column] if its columns are contiguous (kOutput), else [column, channel].
+  Contiguous b_contiguous = Contiguous::kOutput;
+  int mask_image = 0, c_image = 0;  // floats from one image to the next
+  GemmEpilogue epilogue = GemmEpilogue::kStore;
+  LaunchOrder order = LaunchOrder::kSerial;
 };
 
-// Whether LaunchPictures() can do the call: results, picture and weights of a block must fit.
+// Whether LaunchConvGemms() supports the call: results, image and weights of a block must fit.
 // Operands must be aligned to 16 bytes.
-bool SuitsPictures(const PictureCall& call);
+bool SupportsConvGemms(const ConvGemmBatch& call);
 
-void LaunchPictures(const PictureCall& call, cudaStream_t stream);
+void LaunchConvGemms(const ConvGemmBatch& call, cudaStream_t stream);
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -3,7 +3,7 @@
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kSumThreads = 128;
@@ -13,31 +13,31 @@ constexpr int kBiasFilters = kPartFilters;
 constexpr int kBiasRowsAtOnce = kSumFloats / kBiasFilters;
 
 struct SumsCall {
-  PartSums layers[kMostPartSums];
+  GradientReduction layers[kMaxGradientReductions];
   int count = 0;
 };
 
-// Two neighbours, of all parts in order.
-__device__ inline float2 SumOfParts(const PartSums& layer, int at) {
+// Adds two neighboring floats over all parts, in order.
+__device__ inline float2 SumOfParts(const GradientReduction& layer, int at) {
   const float* from = layer.parts + at;
-  float2 parts[kMostParts];  // all on their way before the first is added
+  float2 parts[kMaxParts];  // all are loaded before the first is added
 #pragma unroll
-  for (int i = 0; i < kMostParts; ++i) {
+  for (int i = 0; i < kMaxParts; ++i) {
     const auto* part = reinterpret_cast<const float2*>(from + std::ptrdiff_t{1} * i * layer.floats);
     parts[i] = i < layer.count ? *part : make_float2(0, 0);
   }
   float2 sum = parts[0];
 #pragma unroll
-  for (int i = 1; i < kMostParts; ++i) {
+  for (int i = 1; i < kMaxParts; ++i) {
     sum.x += parts[i].x;
     sum.y += parts[i].y;
   }
   return sum;
 }
 
-// The bias of kBiasFilters filters from `filter` on. Returns the thread's contribution, if it has
-// one.
-__device__ inline float SumBias(const PartSums& layer, int filter, float2* scratch) {
+// The bias of kBiasFilters filters, starting at `filter`. Returns the thread's result if it has
+// one, else 0.
+__device__ inline float SumBias(const GradientReduction& layer, int filter, float2* scratch) {
   constexpr int kTwos = kBiasFilters / 2;
   const int thread = static_cast<int>(threadIdx.x);
   float2 sum = make_float2(0, 0);
@@ -61,7 +61,7 @@ __device__ inline float SumBias(const PartSums& layer, int filter, float2* scrat
 __device__ inline double Square(float x) { return static_cast<double>(x) * static_cast<double>(x); }
 
 __global__ void __launch_bounds__(kSumThreads)
-    PictureSumsKernel(const __grid_constant__ SumsCall call) {
+    ConvGradientReduceKernel(const __grid_constant__ SumsCall call) {
   __shared__ float2 rows[kSumThreads];
   __shared__ double scratch[kWarpSize];
   int index = 0;
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kSumThreads)
          static_cast<int>(blockIdx.x) >= call.layers[index + 1].first_block) {
     ++index;
   }
-  const PartSums& layer = call.layers[index];
+  const GradientReduction& layer = call.layers[index];
   const int block = static_cast<int>(blockIdx.x) - layer.first_block;
   const int weight_blocks = layer.weights / kSumFloats;
   double squares = 0;
@@ -88,22 +88,24 @@ __global__ void __launch_bounds__(kSumThreads)
 
 }  // namespace
 
-void LaunchPartSums(std::span<const PartSums> layers, cudaStream_t stream, Follow follow) {
-  UPER_CHECK(!layers.empty() && layers.size() <= kMostPartSums, "more layers than one call has");
+void LaunchGradientReductions(std::span<const GradientReduction> layers, cudaStream_t stream,
+                              LaunchOrder order) {
+  UPER_CHECK(!layers.empty() && layers.size() <= kMaxGradientReductions,
+             "more layers than one call has");
   SumsCall sums;
   int blocks = 0;
-  for (const PartSums& layer : layers) {
-    PartSums& to = sums.layers[sums.count++];
+  for (const GradientReduction& layer : layers) {
+    GradientReduction& to = sums.layers[sums.count++];
     to = layer;
     to.first_block = blocks;
-    blocks += PartSumBlocks(layer.weights, layer.filters);
+    blocks += GradientReductionBlocks(layer.weights, layer.filters);
   }
-  LaunchKernel("sums of parts", PictureSumsKernel,
+  LaunchKernel("reducing convolution gradients", ConvGradientReduceKernel,
                {.grid = static_cast<unsigned>(blocks),
                 .block = kSumThreads,
                 .stream = stream,
-                .follow = follow},
+                .order = order},
                sums);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

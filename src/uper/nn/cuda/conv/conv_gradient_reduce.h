@@ -6,34 +6,34 @@
 
 #include "uper/nn/cuda/runtime/launch_order.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Adds up the parts of the gradients of convolutions' weights and biases, of several layers at
-// once, in the order of the parts.
+// Adds up partial sums of the gradients of convolution weights and biases, in a fixed order. One
+// launch handles several layers.
 
-inline constexpr int kMostParts = 32;  // all are on their way at once
-// Blocks have so many weights, or the bias of so many filters.
+inline constexpr int kMaxParts = 32;  // all are loaded before the first is added
+// Weights per block, and filters per block of biases.
 inline constexpr int kPartWeights = 256;
 inline constexpr int kPartFilters = 16;
 
-struct PartSums {
+struct GradientReduction {
   const float* parts = nullptr;
-  int count = 1;      // of parts
-  int floats = 0;     // of a part
-  int weights = 0;    // a part's first floats: a multiple of kPartWeights
+  int count = 1;      // number of parts
+  int floats = 0;     // per part
+  int weights = 0;    // first floats of a part: a multiple of kPartWeights
   int filters = 0;    // a multiple of kPartFilters
-  int bias_rows = 0;  // behind the weights, [row][filter]: shares of the bias
+  int bias_rows = 0;  // after the weights, [row][filter]: partial sums of the bias
   float* d_w = nullptr;
   float* d_bias = nullptr;
-  double* squares = nullptr;  // [PartSumBlocks()]: sums over parts of squared results
-  int first_block = 0;        // set by LaunchPartSums()
+  double* squares = nullptr;  // [GradientReductionBlocks()]: partial sums of the squared results
+  int first_block = 0;        // set by LaunchGradientReductions()
 };
-inline int PartSumBlocks(int weights, int filters) {
+inline int GradientReductionBlocks(int weights, int filters) {
   return weights / kPartWeights + filters / kPartFilters;
 }
 
-inline constexpr int kMostPartSums = 4;
-void LaunchPartSums(std::span<const PartSums> layers, cudaStream_t stream,
-                    Follow follow = Follow::kAfter);
+inline constexpr int kMaxGradientReductions = 4;
+void LaunchGradientReductions(std::span<const GradientReduction> layers, cudaStream_t stream,
+                              LaunchOrder order = LaunchOrder::kSerial);
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -5,16 +5,16 @@
 #include "uper/nn/cuda/conv/conv_stack_layers.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-using namespace picture_stack;  // NOLINT: what this kernel is made of
+using namespace conv_stack;  // NOLINT: this kernel is built from it
 
 // Shared memory, in floats.
 template <int kBlocks>
 struct Memory {
   static constexpr int kPixels = 0;
-  static constexpr int kSecond = 0;  // the second layer's results, in the place of the pixels
+  static constexpr int kSecond = 0;  // the second layer's results replace the pixels
   static constexpr int kFirstWeights = FirstShare<kBlocks>::kPixels.size() * 4;
   static constexpr int kFirst = kFirstWeights + kWeightWarps * kWarp * 4;
   static constexpr int kSecondWeights = kFirst + kGroups * FirstGroup::kSlot;
@@ -24,11 +24,11 @@ struct Memory {
 };
 
 struct Barriers {
-  ArrivalBarrier part;                   // of the picture, by this block
-  ArrivalBarrier pixels, first, second;  // by the others
+  ArrivalBarrier part;                   // this block's part of the image has arrived
+  ArrivalBarrier pixels, first, second;  // data of the other blocks have arrived
 };
 
-// By one thread.
+// Called by one thread.
 template <int kBlocks>
 __device__ void PrepareBarriers(Barriers& barriers) {
   constexpr unsigned kOthers = kBlocks - 1;
@@ -42,7 +42,7 @@ __device__ void PrepareBarriers(Barriers& barriers) {
   barriers.second.Expect(kOthers * Share<Second, kBlocks>::kResults * sizeof(float));
 }
 
-// Results that this block's threads have written, to all other blocks.
+// Sends the results that this block's threads have written to all other blocks.
 template <typename Layer, int kBlocks>
 __device__ void StartResults(const float* slot, const ArrivalBarrier& barrier) {
   FenceStores();
@@ -53,9 +53,10 @@ __device__ void StartResults(const float* slot, const ArrivalBarrier& barrier) {
   }
 }
 
-// The first layer's results from all blocks, and weights of the others on their way.
+// Waits for the first layer's results of all blocks; the weights of the other layers are on their
+// way.
 template <int kBlocks>
-__device__ void FirstResults(const PictureStack& call, float* memory, Barriers& barriers) {
+__device__ void FirstResults(const ConvStackActing& call, float* memory, Barriers& barriers) {
   using Place = Memory<kBlocks>;
   __shared__ LargestWeights largest;
   const FirstPart<kBlocks> part;
@@ -72,11 +73,12 @@ __device__ void FirstResults(const PictureStack& call, float* memory, Barriers& 
   StartWeights<Second, kBlocks>(call.w[1], memory + Place::kSecondWeights);
   __pipeline_commit();
   cudaTriggerProgrammaticLaunchCompletion();
-  if (fetches_pixels) StartPixels(call, part, results, barriers.part);  // may have to wait
+  if (fetches_pixels)
+    StartPixels(call, part, results, barriers.part);  // may have to wait for the frame
   __syncwarp();
   const float unit = prepares_weights ? four.Prepare(largest, weights) : 0.0F;
-  const LaneFinish finish(unit, call.scale, call.bias[0] + part.first_filter(), Lane());
-  AwaitCluster();  // all of them have barriers
+  const LaneFinish epilogue(unit, call.scale, call.bias[0] + part.first_filter(), Lane());
+  AwaitCluster();  // all blocks have initialized their barriers
   if (!prepares_weights) {
     barriers.part.Wait(0);
     SharePixels(part, reinterpret_cast<const unsigned*>(results),
@@ -85,18 +87,18 @@ __device__ void FirstResults(const PictureStack& call, float* memory, Barriers& 
   __syncthreads();
   barriers.pixels.Wait(0);
 
-  FirstLayer<kBlocks>(pixels, weights, finish, results, barriers.first);
+  FirstLayer<kBlocks>(pixels, weights, epilogue, results, barriers.first);
   StartWeights<Third, kBlocks>(call.w[2], memory + Place::kThirdWeights);
   __pipeline_commit();
   __pipeline_wait_prior(1);  // the second layer's weights
   __syncthreads();
   barriers.first.Wait(0);
-  __syncthreads();  // this block's own results are there, too
+  __syncthreads();  // this block's own results are written, too
 }
 
 template <int kBlocks>
 __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kThreads, 1)
-    PictureStackKernel(const __grid_constant__ PictureStack call) {
+    ConvStackActingKernel(const __grid_constant__ ConvStackActing call) {
   using Place = Memory<kBlocks>;
   using MySecond = Share<Second, kBlocks>;
   using MyThird = Share<Third, kBlocks>;
@@ -112,7 +114,7 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kThreads, 1)
   __pipeline_wait_prior(0);  // the third layer's weights
   StartResults<Second, kBlocks>(second, barriers.second);
   barriers.second.Wait(0);
-  ArriveAtCluster();  // what the others gave has arrived
+  ArriveAtCluster();  // all data for this block have arrived
 
   float* out = call.out +
                static_cast<std::ptrdiff_t>(blockIdx.y) * Third::kPositions * Third::kFilters +
@@ -121,7 +123,7 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kThreads, 1)
                                        call.bias[2], [&](int position, int filter, float value) {
                                          out[position * Third::kFilters + filter] = value;
                                        });
-  AwaitCluster();  // and what it gave to them
+  AwaitCluster();  // all data from this block have arrived
 }
 
 template <typename Layer>
@@ -131,8 +133,8 @@ bool Is(const ConvolutionSpec& layer) {
 }
 
 template <int kBlocks>
-void Launch(const PictureStack& call, cudaStream_t stream) {
-  LaunchKernel("convolutions of a picture", PictureStackKernel<kBlocks>,
+void Launch(const ConvStackActing& call, cudaStream_t stream) {
+  LaunchKernel("convolutions of a decision", ConvStackActingKernel<kBlocks>,
                {.grid = dim3(kBlocks, call.count),
                 .block = kThreads,
                 .shared_bytes = sizeof(float) * Memory<kBlocks>::kSize,
@@ -142,19 +144,19 @@ void Launch(const PictureStack& call, cudaStream_t stream) {
 
 }  // namespace
 
-bool SuitsPictureStack(const InputSpec& input, std::span<const ConvolutionSpec> layers) {
+bool SupportsConvStack(const InputSpec& input, std::span<const ConvolutionSpec> layers) {
   return input.type == InputType::kUint8 && input.layout == InputLayout::kPlanes &&
          input.channels == First::kChannels && input.height == First::kSide &&
-         input.width == First::kSide && layers.size() == PictureStack::kLayers &&
+         input.width == First::kSide && layers.size() == ConvStackActing::kLayers &&
          Is<First>(layers[0]) && Is<Second>(layers[1]) && Is<Third>(layers[2]);
 }
 
-// The sums are the same, however many blocks share the filters. A large GPU has room for some 14
-// clusters of eight blocks.
-void LaunchPictureStack(const PictureStack& call, cudaStream_t stream) {
+// The sums do not depend on the number of blocks that split the filters. A large GPU has room for
+// about 14 clusters of eight blocks.
+void LaunchConvStackActing(const ConvStackActing& call, cudaStream_t stream) {
   constexpr int kFew = 14;
   if (call.count <= kFew) return Launch<8>(call, stream);
   Launch<4>(call, stream);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

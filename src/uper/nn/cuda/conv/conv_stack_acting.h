@@ -9,29 +9,29 @@
 #include "uper/nn/cuda/observations/frame_pointer_table.h"
 #include "uper/nn/network_spec.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// The three convolutions of the Atari network in one kernel: a cluster of blocks has a picture,
-// each of them its share of every layer, and what they find goes from one's shared memory to the
-// others'. For few pictures, where starting kernels and fetching what the one before has written
-// takes longer than to compute it. The first layer has the sums of LaunchExactPixelConvolution();
-// what is not a number in one layer is not one in the next either.
+// The three convolutions of the Atari network in one kernel, for decisions. A cluster of blocks
+// computes one image. Each block computes a share of every layer and sends its results to the
+// shared memory of the other blocks. This is faster for few images, where launching kernels and
+// reading results from memory takes longer than computing. The first layer has the sums of
+// LaunchFirstLayerForwardExact(). NaNs propagate from layer to layer.
 
-struct PictureStack {
+struct ConvStackActing {
   static constexpr int kLayers = 3;
 
   const std::uint8_t* pixels = nullptr;  // [count, channel, height, width]
-  PlanesToRead planes;                   // instead, [count, channel]
-  float scale = 1;                       // of a pixel
+  FramePointerView frames;               // used if its entries are not null, [count, channel]
+  float scale = 1;                       // of a pixel value
   int count = 1;
   const float* w[kLayers] = {};     // [kernel row, kernel column, channel, filter]
   const float* bias[kLayers] = {};  // [filter]
-  float* out = nullptr;             // [count, row, column, filter] of the last
+  float* out = nullptr;             // of the last layer: [count, row, column, filter]
 };
 
-// Whether LaunchPictureStack() can do these layers. Operands must be aligned to 16 bytes.
-bool SuitsPictureStack(const InputSpec& input, std::span<const ConvolutionSpec> layers);
+// Whether LaunchConvStackActing() supports these layers. Operands must be aligned to 16 bytes.
+bool SupportsConvStack(const InputSpec& input, std::span<const ConvolutionSpec> layers);
 
-void LaunchPictureStack(const PictureStack& call, cudaStream_t stream);
+void LaunchConvStackActing(const ConvStackActing& call, cudaStream_t stream);
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -11,22 +11,22 @@
 
 #include "uper/nn/cuda/conv/conv_stack_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-// All pictures, by plain loops.
+// All images, by plain loops.
 std::vector<double> Expected(const std::vector<std::uint8_t>& pixels, int count, float scale,
                              const AtariWeights& weights) {
   std::vector<double> all;
   const int plane = kAtariScreen.height * kAtariScreen.width;
-  for (int picture = 0; picture < count; ++picture) {
+  for (int image = 0; image < count; ++image) {
     std::vector<double> in(kAtariPixels);
     for (int i = 0; i < kAtariPixels; ++i) {
-      in[i] = double{scale} * pixels[picture * kAtariPixels + i % kAtariScreen.channels * plane +
+      in[i] = double{scale} * pixels[image * kAtariPixels + i % kAtariScreen.channels * plane +
                                      i / kAtariScreen.channels];
     }
     int side = kAtariScreen.height, channels = kAtariScreen.channels;
-    for (int i = 0; i < PictureStack::kLayers; ++i) {
+    for (int i = 0; i < ConvStackActing::kLayers; ++i) {
       in = Convolved(in, side, channels, kAtariLayers[i], weights.w[i], weights.bias[i]);
       side = (side - kAtariLayers[i].kernel) / kAtariLayers[i].stride + 1;
       channels = kAtariLayers[i].filters;
@@ -37,25 +37,22 @@ std::vector<double> Expected(const std::vector<std::uint8_t>& pixels, int count,
 }
 
 std::vector<float> OfTheKernel(const std::vector<std::uint8_t>& pixels, int count, float scale,
-                               const AtariWeights& weights, const PlanesToRead& planes = {}) {
-  const DeviceBuffer<std::uint8_t> pictures = OnGpu(pixels);
+                               const AtariWeights& weights, const FramePointerView& frames = {}) {
+  const DeviceBuffer<std::uint8_t> images = OnGpu(pixels);
   std::vector<DeviceBuffer<float>> memory;
   DeviceBuffer<float> out = Poisoned(std::size_t{1} * count * 7 * 7 * 64);
-  PictureStack call{.pixels = pictures.data(),
-                    .planes = planes,
-                    .scale = scale,
-                    .count = count,
-                    .out = out.data()};
-  for (int i = 0; i < PictureStack::kLayers; ++i) {
+  ConvStackActing call{
+      .pixels = images.data(), .frames = frames, .scale = scale, .count = count, .out = out.data()};
+  for (int i = 0; i < ConvStackActing::kLayers; ++i) {
     call.w[i] = memory.emplace_back(OnGpu(weights.w[i])).data();
     call.bias[i] = memory.emplace_back(OnGpu(weights.bias[i])).data();
   }
-  LaunchPictureStack(call, nullptr);
+  LaunchConvStackActing(call, nullptr);
   return FromGpu(out);
 }
 
-// One of the other layers, with the kernel's order of additions: a lane has every 32nd channel, and
-// columns of the kernel that are a stride apart come one after the other.
+// One of the later layers, with the kernel's order of additions: a lane has every 32nd channel, and
+// columns of the kernel that are a stride apart follow each other.
 std::vector<float> ConvolvedInOrder(std::span<const float> in, int side, int channels,
                                     const ConvolutionSpec& layer, const std::vector<float>& w,
                                     const std::vector<float>& bias) {
@@ -88,9 +85,9 @@ std::vector<float> ConvolvedInOrder(std::span<const float> in, int side, int cha
   return out;
 }
 
-class PictureStackTest : public GpuTest {};
+class ConvStackActingTest : public GpuTest {};
 
-TEST_F(PictureStackTest, IsThreeConvolutions) {
+TEST_F(ConvStackActingTest, IsThreeConvolutions) {
   const AtariWeights weights(false);
   for (const int count : {1, 3}) {
     const std::vector<std::uint8_t> pixels = Screens(count, 256);
@@ -104,27 +101,27 @@ TEST_F(PictureStackTest, IsThreeConvolutions) {
   }
 }
 
-// Eight blocks have a picture, or four.
-TEST_F(PictureStackTest, TheFirstLayerIsTheExactOne) {
+// Either eight or four blocks compute an image.
+TEST_F(ConvStackActingTest, TheFirstLayerIsTheExactOne) {
   const AtariWeights weights(false);
   for (const int count : {2, 15}) {
     const std::vector<std::uint8_t> pixels = Screens(count, 256);
     const std::vector<float> first = FirstLayer(pixels, count, 1.0F / 255, weights);
     const std::vector<float> found = OfTheKernel(pixels, count, 1.0F / 255, weights);
     const std::size_t in_size = first.size() / count, out_size = found.size() / count;
-    for (const int picture : {0, count - 1}) {
-      const auto in = std::span(first).subspan(picture * in_size, in_size);
+    for (const int image : {0, count - 1}) {
+      const auto in = std::span(first).subspan(image * in_size, in_size);
       const std::vector<float> second =
           ConvolvedInOrder(in, 20, 32, kAtariLayers[1], weights.w[1], weights.bias[1]);
       const std::vector<float> third =
           ConvolvedInOrder(second, 9, 64, kAtariLayers[2], weights.w[2], weights.bias[2]);
-      EXPECT_TRUE(SameBits(std::span(found).subspan(picture * out_size, out_size), third))
-          << count << " " << picture;
+      EXPECT_TRUE(SameBits(std::span(found).subspan(image * out_size, out_size), third))
+          << count << " " << image;
     }
   }
 }
 
-TEST_F(PictureStackTest, WeightsThatAreNotFiniteShow) {
+TEST_F(ConvStackActingTest, WeightsThatAreNotFiniteShow) {
   const std::vector<std::uint8_t> pixels = Screens(15, 256);
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
@@ -138,7 +135,7 @@ TEST_F(PictureStackTest, WeightsThatAreNotFiniteShow) {
   }
 }
 
-TEST_F(PictureStackTest, SmallWholeNumbersAreExact) {
+TEST_F(ConvStackActingTest, SmallWholeNumbersAreExact) {
   const AtariWeights weights(true);
   const std::vector<std::uint8_t> pixels = Screens(2, 4);
   const std::vector<double> expected = Expected(pixels, 2, 1, weights);
@@ -148,7 +145,7 @@ TEST_F(PictureStackTest, SmallWholeNumbersAreExact) {
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(found[i], expected[i]) << i;
 }
 
-TEST_F(PictureStackTest, SameBitsForAnyCountAndWhenRepeated) {
+TEST_F(ConvStackActingTest, SameBitsForAnyCountAndWhenRepeated) {
   const AtariWeights weights(false);
   const std::vector<std::uint8_t> pixels = Screens(32, 256);
   const std::vector<float> many = OfTheKernel(pixels, 32, 1.0F / 255, weights);
@@ -159,49 +156,49 @@ TEST_F(PictureStackTest, SameBitsForAnyCountAndWhenRepeated) {
   }
 }
 
-// Screens whose planes are on the GPU, on the host, or zeros.
+// Screens whose frames are on the GPU, on the host, or zeros.
 struct ScatteredScreens {
   explicit ScatteredScreens(int count)
       : pixels(Screens(count, 256)), there(OnGpu(pixels)), here(pixels.size()) {
     constexpr std::ptrdiff_t kPlane = kAtariPixels / 4;
     std::memcpy(here.data(), pixels.data(), pixels.size());
     for (int i = 0; i < 4 * count; ++i) {
-      planes.push_back(i % 3 == 0   ? reinterpret_cast<const std::byte*>(there.data()) + i * kPlane
+      frames.push_back(i % 3 == 0   ? reinterpret_cast<const std::byte*>(there.data()) + i * kPlane
                        : i % 3 == 1 ? here.data() + i * kPlane
                                     : nullptr);
       if (i % 3 == 2) std::fill_n(pixels.begin() + i * kPlane, kPlane, std::uint8_t{0});
     }
   }
-  void PutInto(PlaneTable& table, int decision) const {
-    for (std::size_t i = 0; i < planes.size() / 4; ++i) {
-      table.Put(i, decision, std::span(planes).subspan(4 * i, 4));
+  void PutInto(FramePointerTable& table, int decision) const {
+    for (std::size_t i = 0; i < frames.size() / 4; ++i) {
+      table.Put(i, decision, std::span(frames).subspan(4 * i, 4));
     }
   }
 
   std::vector<std::uint8_t> pixels;
   DeviceBuffer<std::uint8_t> there;
   PinnedBuffer<std::byte> here;
-  std::vector<const std::byte*> planes;
+  std::vector<const std::byte*> frames;
 };
 
-TEST_F(PictureStackTest, PlanesMayBeAnywhere) {
+TEST_F(ConvStackActingTest, FramesMayBeAnywhere) {
   const AtariWeights weights(false);
   for (const int count : {2, 16}) {
     const ScatteredScreens screens(count);
-    PlaneTable table(count, 4);
+    FramePointerTable table(count, 4);
     screens.PutInto(table, 3);
     const std::vector<float> expected = OfTheKernel(screens.pixels, count, 1.0F / 255, weights);
     const DeviceBuffer<int> made = OnGpu(std::vector<int>(count, 2));
     for (const int* before : {static_cast<const int*>(nullptr), made.data()}) {
       EXPECT_TRUE(SameBits(OfTheKernel({}, count, 1.0F / 255, weights, table.ForKernels(before)),
                            expected));
-      EXPECT_FALSE(table.MayBeLate());
+      EXPECT_FALSE(table.TimedOut());
     }
   }
 }
 
-// The table has the planes of the decision before, at first or for too long.
-TEST_F(PictureStackTest, WaitsForItsPlanes) {
+// The table holds the frames of the previous decision, at first or for too long.
+TEST_F(ConvStackActingTest, WaitsForItsFrames) {
   const AtariWeights weights(false);
   const ScatteredScreens screens(1);
   const std::vector<float> expected = OfTheKernel(screens.pixels, 1, 1.0F / 255, weights);
@@ -209,40 +206,40 @@ TEST_F(PictureStackTest, WaitsForItsPlanes) {
   const std::vector<float> of_zeros = OfTheKernel(black, 1, 1.0F / 255, weights);
   const std::vector<const std::byte*> nowhere(4);
   for (const int decision : {15, 16, 1000}) {
-    PlaneTable table(1, 4);
+    FramePointerTable table(1, 4);
     screens.PutInto(table, decision - 1);
     const DeviceBuffer<int> made = OnGpu(std::vector<int>{decision - 1});
-    const PlanesToRead planes = table.ForKernels(made.data());
-    EXPECT_TRUE(SameBits(OfTheKernel({}, 1, 1.0F / 255, weights, planes), of_zeros));
-    EXPECT_TRUE(table.MayBeLate());
-    table.ForgetLate();
+    const FramePointerView frames = table.ForKernels(made.data());
+    EXPECT_TRUE(SameBits(OfTheKernel({}, 1, 1.0F / 255, weights, frames), of_zeros));
+    EXPECT_TRUE(table.TimedOut());
+    table.ClearTimeout();
     table.Put(0, decision - 1, nowhere);
     std::thread later([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(300));
       screens.PutInto(table, decision);
     });
-    const std::vector<float> out = OfTheKernel({}, 1, 1.0F / 255, weights, planes);
+    const std::vector<float> out = OfTheKernel({}, 1, 1.0F / 255, weights, frames);
     later.join();
-    if (!table.MayBeLate()) {
+    if (!table.TimedOut()) {
       EXPECT_TRUE(SameBits(out, expected));
     }
-    EXPECT_TRUE(SameBits(OfTheKernel({}, 1, 1.0F / 255, weights, planes), expected));
+    EXPECT_TRUE(SameBits(OfTheKernel({}, 1, 1.0F / 255, weights, frames), expected));
   }
 }
 
-TEST(PictureStackSizes, OnlyTheAtariNetwork) {
-  EXPECT_TRUE(SuitsPictureStack(kAtariScreen, kAtariLayers));
-  EXPECT_FALSE(SuitsPictureStack(kAtariScreen, std::span(kAtariLayers).first(2)));
+TEST(ConvStackActingSizes, OnlyTheAtariNetwork) {
+  EXPECT_TRUE(SupportsConvStack(kAtariScreen, kAtariLayers));
+  EXPECT_FALSE(SupportsConvStack(kAtariScreen, std::span(kAtariLayers).first(2)));
   InputSpec input = kAtariScreen;
   input.layout = InputLayout::kChannelsLast;
-  EXPECT_FALSE(SuitsPictureStack(input, kAtariLayers));
+  EXPECT_FALSE(SupportsConvStack(input, kAtariLayers));
   input = kAtariScreen;
   input.width = 80;
-  EXPECT_FALSE(SuitsPictureStack(input, kAtariLayers));
+  EXPECT_FALSE(SupportsConvStack(input, kAtariLayers));
   ConvolutionSpec other[] = {kAtariLayers[0], kAtariLayers[1], kAtariLayers[2]};
   other[2].filters = 32;
-  EXPECT_FALSE(SuitsPictureStack(kAtariScreen, other));
+  EXPECT_FALSE(SupportsConvStack(kAtariScreen, other));
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

@@ -11,10 +11,10 @@
 #include "uper/nn/cuda/ptx/fixed_point.cuh"
 #include "uper/nn/cuda/ptx/mma.cuh"
 
-namespace uper::picture_stack {
+namespace uper::cuda::conv_stack {
 
-// The first layer is done on tensor cores, 8 filters at once, as LaunchExactPixelConvolution() does
-// it. With more blocks than such groups of filters, a group's blocks share the rows.
+// The first layer runs on tensor cores, 8 filters at a time, like LaunchFirstLayerForwardExact().
+// If there are more blocks than groups of 8 filters, the blocks of a group split the rows.
 inline constexpr int kGroups = First::kFilters / kTileFilters;
 using FirstGroup = Results<First, kGroups>;
 template <int kBlocks>
@@ -27,7 +27,8 @@ struct FirstShare {
   static_assert(kBlocks * kResults == First::kPositions * First::kFilters);
 };
 
-// Some warps prepare the first layer's weights, a thread four of them, and the others its pixels.
+// Some warps prepare the first layer's weights, four per thread; the other warps prepare its
+// pixels.
 inline constexpr int kWeightWarps = kTileSteps * kWindowHalves;
 inline constexpr int kPixelWarps = kWarps - kWeightWarps;
 static_assert(kWeightWarps * kWarp * 4 == First::kTaps * First::kChannels * kTileFilters);
@@ -35,46 +36,46 @@ static_assert(kPixelWarps > 0);
 
 inline constexpr int kPlane = First::kSide * First::kSide;  // bytes
 
-// The block's part of the first layer: 8 filters in some rows. Of the pixels of these rows it
-// fetches one plane, for all blocks with the same rows.
+// The block's part of the first layer: 8 filters in some rows. The block also loads one channel
+// plane of the pixels of these rows, for all blocks with the same rows.
 template <int kBlocks>
 struct FirstPart {
   using Mine = FirstShare<kBlocks>;
   static constexpr int kBytes = (Mine::kRows + 1) * First::kStride * First::kSide;
   static_assert(kGroups == First::kChannels && kBytes % 16 == 0);
-  static_assert(Mine::kParts <= PlaneEntry::kCopies);
-  // Until there are results, their place has the pixels as they came.
+  static_assert(Mine::kParts <= FramePointerEntry::kCopies);
+  // Until results are written, their place holds the pixels as bytes.
   static_assert(kBytes <= Mine::kResults * sizeof(float));
 
-  int group = Rank() / Mine::kParts;  // of filters; the plane that it fetches
-  int part = Rank() % Mine::kParts;   // of the rows
+  int group = Rank() / Mine::kParts;  // group of 8 filters; also the channel plane that it loads
+  int part = Rank() % Mine::kParts;   // part of the rows
 
-  // In the plane, bytes.
+  // Bytes in the plane.
   __device__ int begin() const { return part * Mine::kRows * First::kStride * First::kSide; }
   __device__ int first_filter() const { return group * kTileFilters; }
   __device__ int results() const { return group * FirstGroup::kSlot + part * Mine::kResults; }
   __device__ bool SameRowsAs(int rank) const { return rank % Mine::kParts == part; }
 };
 
-// By one thread.
+// Called by one thread.
 template <int kBlocks>
-__device__ void StartPixels(const PictureStack& call, const FirstPart<kBlocks>& part, void* to,
+__device__ void StartPixels(const ConvStackActing& call, const FirstPart<kBlocks>& part, void* to,
                             ArrivalBarrier& barrier) {
-  const int picture = static_cast<int>(blockIdx.y);
-  const int plane = picture * First::kChannels + part.group;
+  const int image = static_cast<int>(blockIdx.y);
+  const int plane = image * First::kChannels + part.group;
   const auto* from =
       reinterpret_cast<const std::byte*>(call.pixels) + std::ptrdiff_t{plane} * kPlane;
-  if (call.planes.entries != nullptr) from = AwaitPlane(call.planes, picture, plane, part.part);
-  if (from == nullptr) {  // too late: time does not matter any more
+  if (call.frames.entries != nullptr) from = AwaitFrame(call.frames, image, plane, part.part);
+  if (from == nullptr) {  // timed out: speed does not matter any more
     for (int i = 0; i < part.kBytes / 16; ++i) static_cast<uint4*>(to)[i] = make_uint4(0, 0, 0, 0);
     return barrier.Arrive();
   }
   barrier.Expect(part.kBytes);
-  StartLoad(to, from + part.begin(), part.kBytes, CachePolicy(Keep::kAsLongAsOthers), barrier);
+  StartLoad(to, from + part.begin(), part.kBytes, CachePolicy(CacheHint::kNormal), barrier);
 }
 
-// Brings rows of pixels into blocks, of which `plane` has all, and to the others that need them. By
-// the warps for pixels, each some rows of blocks.
+// Rearranges rows of pixels into tiles of 4 x 4, stores them in `plane`, and sends them to the
+// blocks that need them. Called by the pixel warps, each for some rows of tiles.
 template <int kBlocks>
 __device__ void SharePixels(const FirstPart<kBlocks>& part, const unsigned* rows, uint4* plane,
                             const ArrivalBarrier& barrier) {
@@ -103,13 +104,13 @@ __device__ void SharePixels(const FirstPart<kBlocks>& part, const unsigned* rows
   }
 }
 
-// Until all warps for weights are here.
+// Waits for all weight warps.
 __device__ inline void AwaitWeightWarps() {
   asm volatile("bar.sync 1, %0;" ::"n"(kWeightWarps * kWarp) : "memory");
 }
 
-// The largest weights of filters, as MagnitudeBits(), by the warps that found them. Filters are
-// apart by 20 banks: 8 of them read 16 bytes at once.
+// The largest weights of filters, as MagnitudeBits(), per weight warp. Filters are 20 banks apart,
+// so that 8 of them are read at once, 16 bytes each.
 struct alignas(16) LargestWeights {
   unsigned bits[kTileFilters][kWeightWarps + 4];
 
@@ -128,7 +129,7 @@ struct alignas(16) LargestWeights {
 struct FourWeights {
   float values[4];
 
-  // Of 8 filters, by the warps for weights.
+  // Loads weights of 8 filters. Called by the weight warps.
   __device__ void Load(const float* w) {
     const int step = Warp() / kWindowHalves;
     const int column = Warp() % kWindowHalves * 4;
@@ -140,7 +141,7 @@ struct FourWeights {
     for (int i = 0; i < 4; ++i) values[i] = __ldg(w + i * First::kChannels * First::kFilters);
   }
 
-  // Stores them for StoredWeights. Returns the filter's unit.
+  // Stores the weights for StoredWeights. Returns the filter's unit.
   __device__ float Prepare(LargestWeights& filters, uint4* weights) const {
     const int filter = MmaGroup(Lane());
     const int warp = Warp();
@@ -170,15 +171,16 @@ struct StoredWeights {
   }
 };
 
-// The first layer, to results [window][filter]: a warp has two tiles and sends them to the others.
+// Computes the first layer to results [window][filter]. A warp computes two tiles and sends them to
+// the other blocks.
 template <int kBlocks>
-__device__ void FirstLayer(const uint4* pixels, const uint4* weights, const LaneFinish& finish,
+__device__ void FirstLayer(const uint4* pixels, const uint4* weights, const LaneFinish& epilogue,
                            float* results, const ArrivalBarrier& barrier) {
   const PixelWindows windows(pixels, FirstShare<kBlocks>::kRows, First::kOutSide);
   static_assert(FirstShare<kBlocks>::kResults <= kWeightWarps * kPairWindows * kTileFilters);
   const int first = Warp() * kPairWindows;
   if (first >= windows.count) return;
-  ConvolvePair(windows, StoredWeights{weights}, finish, first, Lane(),
+  ConvolvePair(windows, StoredWeights{weights}, epilogue, first, Lane(),
                [&](int window, const float2& two) {
                  float* at = results + window * kTileFilters + 2 * MmaPlace(Lane());
                  *reinterpret_cast<float2*>(at) = two;
@@ -192,4 +194,4 @@ __device__ void FirstLayer(const uint4* pixels, const uint4* weights, const Lane
   }
 }
 
-}  // namespace uper::picture_stack
+}  // namespace uper::cuda::conv_stack

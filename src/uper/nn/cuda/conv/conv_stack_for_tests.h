@@ -11,9 +11,9 @@
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// The convolutions of the Atari network for tests.
+// The convolutions of the Atari network, for tests.
 
 inline constexpr InputSpec kAtariScreen{.height = 84,
                                         .width = 84,
@@ -54,12 +54,12 @@ inline std::vector<double> Convolved(const std::vector<double>& in, int side, in
 }
 
 struct AtariWeights {
-  std::vector<float> w[PictureStack::kLayers], bias[PictureStack::kLayers];
+  std::vector<float> w[ConvStackActing::kLayers], bias[ConvStackActing::kLayers];
 
   // `whole`: few and whole numbers, so that every sum is exact.
   explicit AtariWeights(bool whole) {
     int channels = kAtariScreen.channels;
-    for (int i = 0; i < PictureStack::kLayers; ++i) {
+    for (int i = 0; i < ConvStackActing::kLayers; ++i) {
       const ConvolutionSpec& layer = kAtariLayers[i];
       const std::size_t size =
           std::size_t{1} * layer.kernel * layer.kernel * channels * layer.filters;
@@ -86,21 +86,21 @@ inline std::vector<std::uint8_t> Screens(int count, int levels) {
   return pixels;
 }
 
-// The first layer of the pictures by its own kernel: [row][column][filter].
+// The first layer of the images by FirstLayerForwardExact: [row][column][filter].
 inline std::vector<float> FirstLayer(const std::vector<std::uint8_t>& pixels, int count,
                                      float scale, const AtariWeights& weights) {
-  const DeviceBuffer<std::uint8_t> pictures = OnGpu(pixels);
+  const DeviceBuffer<std::uint8_t> images = OnGpu(pixels);
   const DeviceBuffer<float> w = OnGpu(weights.w[0]), bias = OnGpu(weights.bias[0]);
   const ImageShape shape{.height = 20, .width = 20, .channels = 32};
   DeviceBuffer<float> out = Poisoned(std::size_t{1} * count * shape.size());
-  PixelConvolution call{
+  FirstLayerForward call{
       .in = {.height = kAtariScreen.height, .width = kAtariScreen.width, .channels = 4},
       .out = shape,
       .scale = scale,
       .count = count};
-  call.list[0] = {.pixels = pictures.data(), .w = w.data(), .bias = bias.data(), .out = out.data()};
-  LaunchExactPixelConvolution(call, nullptr);
+  call.list[0] = {.pixels = images.data(), .w = w.data(), .bias = bias.data(), .out = out.data()};
+  LaunchFirstLayerForwardExact(call, nullptr);
   return FromGpu(out);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -5,12 +5,11 @@
 #include "uper/nn/cuda/conv/conv_stack_shape.cuh"
 #include "uper/nn/cuda/ptx/relu.cuh"
 
-namespace uper::picture_stack {
+namespace uper::cuda::conv_stack {
 
-// The layers behind the first, in plain fp32: a lane has a channel, and sums are added up over
-// lanes.
+// The layers after the first, in plain fp32. A lane handles one channel; sums are added over lanes.
 
-// Of the layers behind the first, four filters at a time: [tap][32 channels][four][channel].
+// Weights of these layers, four filters at a time: [tap][32 channels][four][channel].
 template <typename Layer, int kBlocks>
 __device__ void StartWeights(const float* w, float* weights) {
   using Mine = Share<Layer, kBlocks>;
@@ -23,13 +22,13 @@ __device__ void StartWeights(const float* w, float* weights) {
   }
 }
 
-// Which of a group of values a lane has: those from `first` to `end`, in its first places.
+// The values of a group that a lane keeps: from `first` to `end`, in its first places.
 struct Held {
   int first, end;
 };
 
-// Adds up values over 2 * kBit lanes. Of two lanes that differ in a bit the lower one goes on with
-// the first half of the values and the other with the second, down to the lowest bit.
+// Adds up values over 2 * kBit lanes. Of two lanes that differ in one bit, the lower keeps the
+// first half of the values and the other the second half. This repeats down to the lowest bit.
 template <int kBit, int kCount, int kSize>
 __device__ void AddOverLanes(float (&values)[kSize], Held& held) {
   constexpr int kHalf = (kCount + 1) / 2;
@@ -48,7 +47,7 @@ __device__ void AddOverLanes(float (&values)[kSize], Held& held) {
   if constexpr (kBit > 1) AddOverLanes<kBit / 2, kHalf>(values, held);
 }
 
-// Sums of all lanes, [filter][position], to store(filter, position, sum).
+// Sums over all lanes, [filter][position]; calls store(position, filter, sum).
 template <int kPositions, int kSize, typename Store>
 __device__ void StoreSums(float (&sums)[kSize], const Store& store) {
   Held held{.first = 0, .end = kSize};
@@ -74,13 +73,13 @@ __device__ void AddFour(const float (&values)[kPositions], const float4& w, floa
   }
 }
 
-// sums += what a lane's channel adds to a row of positions through one row of their windows.
-// `line`: where that row begins, pixels kPixel floats apart; `weights`: taps kTap apart.
+// Adds what a lane's channel contributes to a row of positions through one row of their windows.
+// `line`: address of that row, with pixels kPixel floats apart; `weights`: taps are kTap apart.
 template <typename Layer, int kPixel, int kTap, int kSize>
 __device__ void AddRow(const float* line, const float4* weights, float (&sums)[kSize]) {
   constexpr int kStep = Layer::kStride;
   constexpr int kRow = Layer::kOutSide;
-  constexpr int kTaps = Layer::kKernel / kStep;  // a stride apart: they see the same pixels
+  constexpr int kTaps = Layer::kKernel / kStep;  // one stride apart: they see the same pixels
   static_assert(Layer::kKernel % kStep == 0);
 #pragma unroll
   for (int phase = 0; phase < kStep; ++phase) {
@@ -97,8 +96,8 @@ __device__ void AddRow(const float* line, const float4* weights, float (&sums)[k
   }
 }
 
-// Row y of four filters, from the results of the layer before, of which a slot has an In: what the
-// lane's channels add.
+// Row y of four filters, from the results of the previous layer: the contribution of the lane's
+// channels. In describes how those results are stored.
 template <typename Layer, typename In, int kBlocks, int kSize>
 __device__ void AddTaps(const float* in, const float* weights, int y, int four,
                         float (&sums)[kSize]) {
@@ -119,7 +118,7 @@ __device__ void AddTaps(const float* in, const float* weights, int y, int four,
   }
 }
 
-// A layer behind another: a warp has every kWarps-th row of four filters. Calls
+// A layer after the first. A warp computes every kWarps-th row of four filters. Calls
 // store(position, filter of the block, result).
 template <typename Layer, typename In, int kBlocks, typename Store>
 __device__ void OtherLayer(const float* in, const float* weights, const float* bias,
@@ -138,4 +137,4 @@ __device__ void OtherLayer(const float* in, const float* weights, const float* b
   }
 }
 
-}  // namespace uper::picture_stack
+}  // namespace uper::cuda::conv_stack

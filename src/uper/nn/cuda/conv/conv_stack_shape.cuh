@@ -2,9 +2,9 @@
 
 #include <cuda_runtime.h>
 
-namespace uper::picture_stack {
+namespace uper::cuda::conv_stack {
 
-// The three layers of PictureStack, and what a block of a cluster has of them.
+// The three layers of ConvStackActing, and the share of each layer that a block of the cluster has.
 
 inline constexpr int kWarp = 32;
 inline constexpr int kThreads = 640;
@@ -26,7 +26,7 @@ using First = Layer<84, 4, 8, 4, 32>;
 using Second = Layer<First::kOutSide, First::kFilters, 4, 2, 64>;
 using Third = Layer<Second::kOutSide, Second::kFilters, 3, 1, 64>;
 
-// The results of one of kBlocks that share out the filters of a layer: [position][filter].
+// Results of one of kBlocks blocks that split the filters of a layer: [position][filter].
 template <typename Layer, int kBlocks>
 struct Results {
   static constexpr int kFilters = Layer::kFilters / kBlocks;
@@ -37,7 +37,7 @@ struct Results {
   static_assert(kFilters % 4 == 0 && kSlot % 4 == 0);
 };
 
-// What such a block has of a layer behind the first: filters four at a time.
+// The share of such a block in a layer after the first: filters four at a time.
 template <typename Layer, int kBlocks>
 struct Share : Results<Layer, kBlocks> {
   static constexpr int kFours = Share::kFilters / 4;
@@ -45,8 +45,8 @@ struct Share : Results<Layer, kBlocks> {
 };
 
 __device__ inline int Lane() { return static_cast<int>(threadIdx.x) % kWarp; }
-// Asked of one lane, so that the compiler knows it to be the same for all.
+// Broadcast from one lane, so that the compiler knows that the value is the same for all lanes.
 __device__ inline int Warp() { return __shfl_sync(~0U, static_cast<int>(threadIdx.x) / kWarp, 0); }
 __device__ inline int Rank() { return static_cast<int>(blockIdx.x); }
 
-}  // namespace uper::picture_stack
+}  // namespace uper::cuda::conv_stack

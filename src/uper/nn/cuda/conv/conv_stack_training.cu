@@ -11,51 +11,51 @@
 #include "uper/nn/cuda/ptx/relu.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-using picture_stack::First;
-using picture_stack::Lane;
-using picture_stack::Rank;
-using picture_stack::Second;
-using picture_stack::Third;
+using conv_stack::First;
+using conv_stack::Lane;
+using conv_stack::Rank;
+using conv_stack::Second;
+using conv_stack::Third;
 
-constexpr int kBlocks = 2;  // that share a picture
-constexpr int kWarp = picture_stack::kWarp;
+constexpr int kBlocks = 2;  // that compute one image
+constexpr int kWarp = conv_stack::kWarp;
 constexpr int kWarps = ExactPixelBlock::kWarps;  // that compute
 constexpr int kThreads = ExactPixelBlock::kThreads;
 
-// Of the layers behind the first a block has kFilters, and a warp 16 of these at all positions, for
-// its share of the channels.
+// In the layers after the first, a block computes kFilters filters. A warp computes 16 of them at
+// all positions, for its share of the channels.
 constexpr int kFilters = Second::kFilters / kBlocks;
 constexpr int kWarpFilters = 16;
-constexpr int kSharers = kWarps * kWarpFilters / kFilters;  // of the channels
+constexpr int kSharers = kWarps * kWarpFilters / kFilters;  // the channels are split this often
 static_assert(Third::kFilters == Second::kFilters && First::kFilters == kFilters);
 
-// What a block has of a layer.
+// The share of a block in a layer.
 template <typename Layer>
 struct Share {
-  // Its input in shared memory: [part of kFilters channels][row][column][channel]. Two channels
-  // each of 8 of them at 4 neighbouring positions lie in different banks, also where positions go
-  // on in the next row.
+  // The layer's input in shared memory: [part of kFilters channels][row][column][channel]. Lanes
+  // read two channels each of 8, at 4 neighboring positions. These lie in different banks, even if
+  // the positions continue in the next row.
   static constexpr int kParts = Layer::kChannels / kFilters;
   static constexpr int kPitch = kFilters + 8 / Layer::kStride;  // of pixels
   static constexpr int kRow =
-      Layer::kSide * kPitch + (Layer::kStride == 1 ? 16 : 4);  // of rows of them
+      Layer::kSide * kPitch + (Layer::kStride == 1 ? 16 : 4);  // of rows of pixels
   static_assert(kPitch * Layer::kStride % 32 == 8);
   static_assert((kRow - Layer::kOutSide * kPitch) * Layer::kStride % 32 == 0);
   static constexpr int kPart = Layer::kSide * kRow;
-  static constexpr int kPicture = kParts * kPart;
+  static constexpr int kImage = kParts * kPart;
 
   static constexpr int kWeights = Layer::kTaps * Layer::kChannels * kFilters;
-  static constexpr int kChannels = Layer::kChannels / kSharers;  // of a warp
+  static constexpr int kChannels = Layer::kChannels / kSharers;  // per warp
   static constexpr int kTiles = (Layer::kPositions + 7) / 8;     // of 8 positions
   static constexpr int kSumsPitch = kFilters + 4;                // of positions
-  static constexpr int kSums = kTiles * 8 * kSumsPitch;          // of a sharer
+  static constexpr int kSums = kTiles * 8 * kSumsPitch;          // per share
   static_assert(kChannels % 8 == 0 && kFilters % kChannels == 0);
 };
 
-// Rows of the first layer that a block has.
+// Rows of the first layer that a block computes.
 constexpr int kFirstRows = First::kOutSide / kBlocks;
 constexpr int kFirstPart = kFirstRows * Share<Second>::kRow;
 constexpr int kFirstPixels = 4 * PixelBlocks(kFirstRows, First::kOutSide).size();
@@ -63,12 +63,12 @@ constexpr int kFirstPixels = 4 * PixelBlocks(kFirstRows, First::kOutSide).size()
 // Shared memory, in floats.
 struct Memory {
   static constexpr int kFirst = 0;  // the results of the first layer
-  static constexpr int kSecondWeights = kFirst + Share<Second>::kPicture;
+  static constexpr int kSecondWeights = kFirst + Share<Second>::kImage;
   static constexpr int kSums = 0;  // in the place of both
   static constexpr int kSecond = kSecondWeights + Share<Second>::kWeights;
-  static constexpr int kThirdWeights = kSecond + Share<Third>::kPicture;
+  static constexpr int kThirdWeights = kSecond + Share<Third>::kImage;
   static constexpr int kSize = kThirdWeights + Share<Third>::kWeights;
-  // Until the first layer is done, in the place of the third one's weights.
+  // Until the first layer is done, this is in the place of the third layer's weights.
   static constexpr int kFirstWeights = kThirdWeights;
   static constexpr int kPixels = kFirstWeights + ExactPixelBlock::kWeights;
   static_assert(kPixels + kFirstPixels <= kSize);
@@ -76,10 +76,10 @@ struct Memory {
 };
 
 struct Barriers {
-  ArrivalBarrier first, second;  // results of the other block
+  ArrivalBarrier first, second;  // results of the other block have arrived
 };
 
-// By one thread.
+// Called by one thread.
 __device__ void PrepareBarriers(Barriers& barriers) {
   barriers.first.Initialize(1);
   barriers.second.Initialize(1);
@@ -88,16 +88,16 @@ __device__ void PrepareBarriers(Barriers& barriers) {
   barriers.second.Expect(sizeof(float) * Share<Third>::kPart);
 }
 
-// Filters of a channel's weights in shared memory are turned by 8 for every second channel: what
-// lanes read at once lies in different banks.
+// In shared memory, the filters of every second channel are rotated by 8, so that lanes read
+// different banks at the same time.
 __device__ int TurnOf(int channel) { return channel / 2 % 4 * 8; }
 
-// One more warp brings weights while the others compute: they would have to wait until all of it
-// was asked for.
+// One more warp loads weights while the others compute. Otherwise they would wait until all loads
+// have been issued.
 constexpr int kAllThreads = kThreads + kWarp;
 __device__ bool IsLoader() { return threadIdx.x >= kThreads; }
 
-// By the loader, of the block's filters: [tap][channel][filter].
+// Called by the loading warp, for the block's filters: [tap][channel][filter].
 template <typename Layer>
 __device__ void LoadWeights(const float* w, float* weights) {
   constexpr int kQuads = kFilters / 4;
@@ -113,9 +113,9 @@ __device__ void LoadWeights(const float* w, float* weights) {
   __pipeline_wait_prior(0);
 }
 
-// What a warp's channels add to its results: [8 positions][see AddDoubleMma()], filters are rows.
+// What a warp's channels add to the results: [8 positions][see AddDoubleMma()]; filters are rows.
 template <typename Layer>
-__device__ void Multiply(const float* picture, const float* weights,
+__device__ void Multiply(const float* image, const float* weights,
                          double (&sums)[Share<Layer>::kTiles][4]) {
   using Mine = Share<Layer>;
   constexpr int kEights = Mine::kChannels / 8;
@@ -123,12 +123,12 @@ __device__ void Multiply(const float* picture, const float* weights,
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int channel = warp % kSharers * Mine::kChannels + 2 * MmaPlace(lane);
   const int filter = warp / kSharers * kWarpFilters + MmaGroup(lane);
-  picture += channel / kFilters * Mine::kPart + channel % kFilters;
+  image += channel / kFilters * Mine::kPart + channel % kFilters;
   const float* windows[Mine::kTiles];
 #pragma unroll
   for (int i = 0; i < Mine::kTiles; ++i) {
     const int m = min(8 * i + MmaGroup(lane), Layer::kPositions - 1);
-    windows[i] = picture + m / Layer::kOutSide * Layer::kStride * Mine::kRow +
+    windows[i] = image + m / Layer::kOutSide * Layer::kStride * Mine::kRow +
                  m % Layer::kOutSide * Layer::kStride * Mine::kPitch;
   }
   const float* low = weights + channel * kFilters + (filter + TurnOf(channel)) % kFilters;
@@ -157,7 +157,7 @@ __device__ void Multiply(const float* picture, const float* weights,
   }
 }
 
-// To sums [sharer][position][filter].
+// Stores to sums [share][position][filter].
 template <typename Layer>
 __device__ void StoreSums(const double (&result)[Share<Layer>::kTiles][4], float* sums) {
   using Mine = Share<Layer>;
@@ -166,8 +166,8 @@ __device__ void StoreSums(const double (&result)[Share<Layer>::kTiles][4], float
                sums + warp % kSharers * Mine::kSums + warp / kSharers * kWarpFilters);
 }
 
-// Adds the sums of the sharers, in order. store(position, filter, results): of that filter of the
-// block and three more.
+// Adds the sums of the shares, in order. Calls store(position, filter, results): `filter` is the
+// first of four filters of the block.
 template <typename Layer, typename Store>
 __device__ void Finish(const float* sums, const float* bias, const Store& store) {
   using Mine = Share<Layer>;
@@ -182,24 +182,25 @@ __device__ void Finish(const float* sums, const float* bias, const Store& store)
   }
 }
 
-__device__ float* OutOf(const PicturePair::Pass& pass, int layer, int size) {
+__device__ float* OutOf(const ConvStackTraining::Pass& pass, int layer, int size) {
   return pass.out[layer] + static_cast<std::ptrdiff_t>(blockIdx.y) * size;
 }
 
 constexpr int kFirstOffset =
     kFirstRows * First::kOutSide * First::kFilters;  // of a block's results
 
-__device__ void StartPixels(const PicturePair::Pass& pass, float* memory) {
-  constexpr int kPicture = First::kChannels * First::kSide * First::kSide;
+__device__ void StartPixels(const ConvStackTraining::Pass& pass, float* memory) {
+  constexpr int kImage = First::kChannels * First::kSide * First::kSide;
   ExactPixelBlock::StartPixels(
-      pass.pixels + static_cast<std::ptrdiff_t>(blockIdx.y) * kPicture +
+      pass.pixels + static_cast<std::ptrdiff_t>(blockIdx.y) * kImage +
           Rank() * kFirstRows * First::kStride * First::kSide,
       {.height = First::kSide, .width = First::kSide, .channels = First::kChannels},
       PixelBlocks(kFirstRows, First::kOutSide), reinterpret_cast<uint4*>(memory + Memory::kPixels));
 }
 
-// The first layer's rows of this block.
-__device__ void FirstLayer(const PicturePair& call, const PicturePair::Pass& pass, float* memory) {
+// Computes this block's rows of the first layer.
+__device__ void FirstLayer(const ConvStackTraining& call, const ConvStackTraining::Pass& pass,
+                           float* memory) {
   const auto* pixels = reinterpret_cast<const uint4*>(memory + Memory::kPixels);
   float* here = memory + Memory::kFirst + Rank() * kFirstPart;
   float* out = OutOf(pass, 0, First::kPositions * First::kFilters) + Rank() * kFirstOffset;
@@ -214,8 +215,8 @@ __device__ void FirstLayer(const PicturePair& call, const PicturePair::Pass& pas
       });
 }
 
-// The second layer's results of this block, from the sums.
-__device__ void FinishSecond(const PicturePair::Pass& pass, float* memory) {
+// Computes this block's results of the second layer from the sums.
+__device__ void FinishSecond(const ConvStackTraining::Pass& pass, float* memory) {
   float* here = memory + Memory::kSecond + Rank() * Share<Third>::kPart;
   float* out = OutOf(pass, 1, Second::kPositions * Second::kFilters) + Rank() * kFilters;
   Finish<Second>(
@@ -228,7 +229,7 @@ __device__ void FinishSecond(const PicturePair::Pass& pass, float* memory) {
       });
 }
 
-__device__ void FinishThird(const PicturePair::Pass& pass, const float* memory) {
+__device__ void FinishThird(const ConvStackTraining::Pass& pass, const float* memory) {
   float* out = OutOf(pass, 2, Third::kPositions * Third::kFilters) + Rank() * kFilters;
   Finish<Third>(
       memory + Memory::kSums, pass.bias[2], [&](int position, int filter, const float4& four) {
@@ -236,19 +237,19 @@ __device__ void FinishThird(const PicturePair::Pass& pass, const float* memory) 
       });
 }
 
-// Results that this block's threads have written, to the same place of the other.
+// Sends results that this block's threads have written to the same place of the other block.
 __device__ void GiveToOther(const float* results, int count, const ArrivalBarrier& barrier) {
   FenceStores();
   __syncthreads();
   if (threadIdx.x == 0) StartCopy(1 - Rank(), results, sizeof(float) * count, barrier);
 }
 
-// Grid: blocks of a picture, pictures, passes.
+// Grid: blocks of an image, images, passes.
 __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kAllThreads, 1)
-    PicturePairKernel(const __grid_constant__ PicturePair call) {
+    ConvStackTrainingKernel(const __grid_constant__ ConvStackTraining call) {
   extern __shared__ __align__(16) float memory[];
   __shared__ Barriers barriers;
-  const PicturePair::Pass& pass = call.list[blockIdx.z];
+  const ConvStackTraining::Pass& pass = call.list[blockIdx.z];
   const bool loads = IsLoader();
   if (threadIdx.x == 0) PrepareBarriers(barriers);
   __syncwarp();
@@ -264,10 +265,10 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kAllThreads, 1
   } else {
     FirstLayer(call, pass, memory);
   }
-  AwaitCluster();  // the other has barriers
+  AwaitCluster();  // the other block has initialized its barriers
   GiveToOther(memory + Memory::kFirst + Rank() * kFirstPart, kFirstPart, barriers.first);
   if (!loads) barriers.first.Wait(0);
-  ArriveAtCluster();  // what the other gave has arrived
+  ArriveAtCluster();  // all data for this block have arrived
 
   {
     double sums[Share<Second>::kTiles][4] = {};
@@ -276,8 +277,8 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kAllThreads, 1
     } else {
       Multiply<Second>(memory + Memory::kFirst, memory + Memory::kSecondWeights, sums);
     }
-    AwaitCluster();   // and what it got
-    __syncthreads();  // the sums take the place of picture and weights
+    AwaitCluster();   // all data from this block have arrived
+    __syncthreads();  // the sums take the place of image and weights
     if (!loads) StoreSums<Second>(sums, memory + Memory::kSums);
   }
   __syncthreads();
@@ -299,14 +300,14 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kAllThreads, 1
 
 }  // namespace
 
-void LaunchPicturePairs(const PicturePair& call, cudaStream_t stream) {
-  LaunchKernel("convolutions of pictures", PicturePairKernel,
+void LaunchConvStackTraining(const ConvStackTraining& call, cudaStream_t stream) {
+  LaunchKernel("convolutions of an update", ConvStackTrainingKernel,
                {.grid = dim3(kBlocks, call.count, call.passes),
                 .block = kAllThreads,
                 .shared_bytes = sizeof(float) * Memory::kSize,
                 .stream = stream,
-                .follow = call.follow},
+                .order = call.order},
                call);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -7,16 +7,16 @@
 #include "uper/nn/cuda/conv/conv_stack_acting.h"
 #include "uper/nn/cuda/runtime/launch_order.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// The three convolutions of the Atari network in one kernel, for training: the results of all of
-// them are kept, and there are as many pictures as fill a large GPU with two blocks each. A block
-// has half of the first layer's rows and half of the other layers' filters; what it finds goes from
-// its shared memory to the other's. The first layer has the sums of LaunchExactPixelConvolution();
-// what is not a number in one layer is not one in the next either.
+// The three convolutions of the Atari network in one kernel, for training: it stores the results of
+// all layers. It is meant for enough images to fill a large GPU with two blocks per image. A block
+// computes half of the first layer's rows and half of the other layers' filters, and sends its
+// results to the shared memory of the other block. The first layer has the sums of
+// LaunchFirstLayerForwardExact(). NaNs propagate from layer to layer.
 
-struct PicturePair {
-  static constexpr int kLayers = PictureStack::kLayers;
+struct ConvStackTraining {
+  static constexpr int kLayers = ConvStackActing::kLayers;
   static constexpr int kMaxPasses = 3;
   struct Pass {
     const std::uint8_t* pixels = nullptr;  // [count, channel, height, width]
@@ -25,14 +25,14 @@ struct PicturePair {
     float* out[kLayers] = {};              // [count, row, column, filter]
   };
 
-  float scale = 1;  // of a pixel
+  float scale = 1;  // of a pixel value
   int count = 1;
   int passes = 1;
   Pass list[kMaxPasses];
-  Follow follow = Follow::kAfter;  // as in PixelConvolution
+  LaunchOrder order = LaunchOrder::kSerial;  // as in FirstLayerForward
 };
 
-// For layers that suit a PictureStack. Operands must be aligned to 16 bytes.
-void LaunchPicturePairs(const PicturePair& call, cudaStream_t stream);
+// For layers for which SupportsConvStack() holds. Operands must be aligned to 16 bytes.
+void LaunchConvStackTraining(const ConvStackTraining& call, cudaStream_t stream);
 
-}  // namespace uper
+}  // namespace uper::cuda

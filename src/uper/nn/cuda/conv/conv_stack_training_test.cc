@@ -9,26 +9,26 @@
 #include "uper/nn/cuda/conv/conv_gemm.h"
 #include "uper/nn/cuda/conv/conv_stack_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-constexpr int kLayers = PicturePair::kLayers;
+constexpr int kLayers = ConvStackTraining::kLayers;
 constexpr int kSizes[kLayers] = {20 * 20 * 32, 9 * 9 * 64, 7 * 7 * 64};
 
-// Results of all layers: [layer][picture, row, column, filter].
+// Results of all layers: [layer][image, row, column, filter].
 using Results = std::array<std::vector<float>, kLayers>;
 
-// A call and what it needs on the GPU. Passes have weights of their own.
+// A call and its data on the GPU. Each pass has its own weights.
 struct Call {
-  PicturePair call;
-  std::vector<DeviceBuffer<std::uint8_t>> pictures;
+  ConvStackTraining call;
+  std::vector<DeviceBuffer<std::uint8_t>> images;
   std::vector<DeviceBuffer<float>> operands, results;
 
   Call(int count, float scale) : call{.scale = scale, .count = count, .passes = 0} {}
 
   void Add(const std::vector<std::uint8_t>& pixels, const AtariWeights& weights) {
-    PicturePair::Pass& pass = call.list[call.passes++];
-    pass.pixels = pictures.emplace_back(OnGpu(pixels)).data();
+    ConvStackTraining::Pass& pass = call.list[call.passes++];
+    pass.pixels = images.emplace_back(OnGpu(pixels)).data();
     for (int i = 0; i < kLayers; ++i) {
       pass.w[i] = operands.emplace_back(OnGpu(weights.w[i])).data();
       pass.bias[i] = operands.emplace_back(OnGpu(weights.bias[i])).data();
@@ -37,7 +37,7 @@ struct Call {
     }
   }
   std::vector<Results> Run() {
-    LaunchPicturePairs(call, nullptr);
+    LaunchConvStackTraining(call, nullptr);
     std::vector<Results> found(call.passes);
     for (int i = 0; i < call.passes * kLayers; ++i) {
       std::vector<float> all = FromGpu(results[i]);
@@ -58,11 +58,11 @@ Results OnePass(const std::vector<std::uint8_t>& pixels, int count, float scale,
   return call.Run()[0];
 }
 
-// One of the other layers from the layer before it, of one picture.
-void ExpectLayer(const Results& found, int layer, int picture, const AtariWeights& weights,
+// One of the later layers of one image, from the layer before it.
+void ExpectLayer(const Results& found, int layer, int image, const AtariWeights& weights,
                  double tolerance) {
   const auto part = [&](int i) {
-    return std::span(found[i]).subspan(std::size_t{1} * picture * kSizes[i], kSizes[i]);
+    return std::span(found[i]).subspan(std::size_t{1} * image * kSizes[i], kSizes[i]);
   };
   const auto in = part(layer - 1);
   const std::vector<double> expected = Convolved(
@@ -72,37 +72,37 @@ void ExpectLayer(const Results& found, int layer, int picture, const AtariWeight
   ASSERT_GT(largest, 0);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     ASSERT_NEAR(part(layer)[i], expected[i], tolerance * largest)
-        << "layer " << layer << ", picture " << picture << ", " << i;
+        << "layer " << layer << ", picture " << image << ", " << i;
   }
 }
 
-class PicturePairTest : public GpuTest {};
+class ConvStackTrainingTest : public GpuTest {};
 
-TEST_F(PicturePairTest, IsThreeConvolutions) {
+TEST_F(ConvStackTrainingTest, IsThreeConvolutions) {
   const AtariWeights weights(false);
   const std::vector<std::uint8_t> pixels = Screens(3, 256);
   const Results found = OnePass(pixels, 3, 1.0F / 255, weights);
   EXPECT_TRUE(SameBits(found[0], FirstLayer(pixels, 3, 1.0F / 255, weights)));
-  for (const int picture : {0, 2}) {
-    ExpectLayer(found, 1, picture, weights, 1e-6);
-    ExpectLayer(found, 2, picture, weights, 1e-6);
+  for (const int image : {0, 2}) {
+    ExpectLayer(found, 1, image, weights, 1e-6);
+    ExpectLayer(found, 2, image, weights, 1e-6);
   }
 }
 
-TEST_F(PicturePairTest, SmallWholeNumbersAreExact) {
+TEST_F(ConvStackTrainingTest, SmallWholeNumbersAreExact) {
   const AtariWeights weights(true);
   const std::vector<std::uint8_t> pixels = Screens(2, 4);
   const Results found = OnePass(pixels, 2, 1, weights);
   ASSERT_LT(*std::ranges::max_element(found[2]), 1 << 24);
   ASSERT_GT(std::ranges::count_if(found[2], [](float x) { return x > 0; }), 500);
   EXPECT_TRUE(SameBits(found[0], FirstLayer(pixels, 2, 1, weights)));
-  for (const int picture : {0, 1}) {
-    ExpectLayer(found, 1, picture, weights, 0);
-    ExpectLayer(found, 2, picture, weights, 0);
+  for (const int image : {0, 1}) {
+    ExpectLayer(found, 1, image, weights, 0);
+    ExpectLayer(found, 2, image, weights, 0);
   }
 }
 
-TEST_F(PicturePairTest, PassesAndPicturesDoNotChangeEachOther) {
+TEST_F(ConvStackTrainingTest, PassesAndImagesDoNotChangeEachOther) {
   const AtariWeights weights(false);
   AtariWeights others(false);
   for (auto& w : others.w) std::ranges::reverse(w);
@@ -120,7 +120,7 @@ TEST_F(PicturePairTest, PassesAndPicturesDoNotChangeEachOther) {
   }
 }
 
-// One of the other layers from the layer before it, by a kernel of its own.
+// One of the later layers from the layer before it, by LaunchConvGemms().
 std::vector<float> LayerApart(const std::vector<float>& in, int layer, int count,
                               const AtariWeights& weights) {
   const ConvolutionSpec& spec = kAtariLayers[layer];
@@ -130,31 +130,31 @@ std::vector<float> LayerApart(const std::vector<float>& in, int layer, int count
   const DeviceBuffer<float> a = OnGpu(in), w = OnGpu(weights.w[layer]);
   const DeviceBuffer<float> bias = OnGpu(weights.bias[layer]);
   DeviceBuffer<float> c = Poisoned(std::size_t{1} * count * kSizes[layer]);
-  PictureCall call{.pictures = count,
-                   .pixels = side * side,
-                   .channels = channels,
-                   .columns = spec.filters,
-                   .narrow = true,
-                   .by_channels = true,
-                   .c_picture = kSizes[layer],
-                   .finish = ProductFinish::kBiasRelu};
-  call.products[0] = {.height = out_side,
-                      .width = out_side,
-                      .tap_rows = spec.kernel,
-                      .tap_columns = spec.kernel,
-                      .a = a.data(),
-                      .windows = {.row = spec.stride * side, .column = spec.stride},
-                      .taps = {.row = side, .column = 1},
-                      .b = w.data(),
-                      .b_taps = {.row = spec.kernel * tap, .column = tap},
-                      .bias = bias.data(),
-                      .c = c.data(),
-                      .c_at = {.row = out_side * spec.filters, .column = spec.filters}};
-  LaunchPictures(call, nullptr);
+  ConvGemmBatch call{.images = count,
+                     .pixels = side * side,
+                     .channels = channels,
+                     .columns = spec.filters,
+                     .narrow = true,
+                     .by_channels = true,
+                     .c_image = kSizes[layer],
+                     .epilogue = GemmEpilogue::kBiasRelu};
+  call.gemms[0] = {.height = out_side,
+                   .width = out_side,
+                   .tap_rows = spec.kernel,
+                   .tap_columns = spec.kernel,
+                   .a = a.data(),
+                   .windows = {.row = spec.stride * side, .column = spec.stride},
+                   .taps = {.row = side, .column = 1},
+                   .b = w.data(),
+                   .b_taps = {.row = spec.kernel * tap, .column = tap},
+                   .bias = bias.data(),
+                   .c = c.data(),
+                   .c_at = {.row = out_side * spec.filters, .column = spec.filters}};
+  LaunchConvGemms(call, nullptr);
   return FromGpu(c);
 }
 
-TEST_F(PicturePairTest, KernelsOfTheirOwnHaveTheSameBits) {
+TEST_F(ConvStackTrainingTest, KernelsOfTheirOwnHaveTheSameBits) {
   constexpr int kCount = 20;
   AtariWeights weights(false);
   for (const bool finite : {true, false}) {
@@ -167,7 +167,7 @@ TEST_F(PicturePairTest, KernelsOfTheirOwnHaveTheSameBits) {
   }
 }
 
-TEST_F(PicturePairTest, WeightsThatAreNotFiniteShow) {
+TEST_F(ConvStackTrainingTest, WeightsThatAreNotFiniteShow) {
   const std::vector<std::uint8_t> pixels = Screens(2, 256);
   for (int layer = 0; layer < kLayers; ++layer) {
     AtariWeights weights(false);
@@ -183,4 +183,4 @@ TEST_F(PicturePairTest, WeightsThatAreNotFiniteShow) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

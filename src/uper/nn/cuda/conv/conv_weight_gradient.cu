@@ -9,7 +9,7 @@
 #include "uper/nn/cuda/ptx/warp_tile.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kWarps = 4;
@@ -18,10 +18,10 @@ constexpr int kLaneFilters = 4;
 constexpr int kWarpFilters = kLanesN * kLaneFilters;
 static_assert(kWarpFilters == kPartFilters);
 
-// How a convolution is shared out. A lane has kTapRows rows of the kernel, all columns, some
-// channels and four filters; a warp kLanesM x kLanesN such tiles; a block kWarpsM x kWarpsN warps.
-// From one position to the next a lane needs only the columns that come into the window. It takes
-// kSegment neighbours of a row at a time.
+// How a convolution is split. A lane computes kTapRows rows of the kernel, all columns, some
+// channels and four filters. A warp has kLanesM x kLanesN such tiles; a block has kWarpsM x kWarpsN
+// warps. From one position to the next, a lane loads only the columns that enter the window. It
+// handles kSegment neighboring positions of a row at a time.
 template <int kKernel_, int kStride_, int kTapRows_, int kLaneChannels_, int kWarpsM_, int kWarpsN_,
           int kSegment_>
 struct Sharing {
@@ -38,31 +38,31 @@ struct Sharing {
   static constexpr int kWarpChannels = kLanesM * kLaneChannels;
   static constexpr int kBlockChannels = kWarpsM_ * kWarpChannels;
   static constexpr int kBlockFilters = kWarpsN * kWarpFilters;
-  // Threads that add up the bias of the same filter.
+  // Threads that add up the bias of one filter.
   static constexpr int kBiasThreads = kThreads / kBlockFilters;
 
-  // A block with one row of the kernel needs only the rows of the picture that it meets.
-  static constexpr int kRowsApart = kTapRows == 1 ? kStride : 1;  // in the picture
+  // A block with one row of the kernel needs only the rows of the image that this row meets.
+  static constexpr int kRowsApart = kTapRows == 1 ? kStride : 1;  // in the image
   static constexpr int kWindowsApart = kTapRows == 1 ? 1 : kStride;
   __host__ __device__ static int Segments(const ImageShape& out) {
     return (out.width + kSegment - 1) / kSegment;
   }
-  // In shared memory, pictures [row][column][channel] and then d_out [row][column][filter]; rows
-  // of d_out are whole segments.
+  // Shared memory: images [row][column][channel], then d_out [row][column][filter]. Rows of d_out
+  // are padded to whole segments.
   __host__ __device__ static int Rows(int windows) {
     return (windows - 1) * kWindowsApart + kTapRows;
   }
   __host__ __device__ static int Columns(const ImageShape& out) {
     return (Segments(out) * kSegment - 1) * kStride + kKernel;
   }
-  __host__ __device__ static int PictureFloats(const ImageShape& out) {
+  __host__ __device__ static int ImageFloats(const ImageShape& out) {
     return Rows(out.height) * Columns(out) * kBlockChannels;
   }
   static std::size_t SharedBytes(const ImageShape& out) {
     return sizeof(float) *
-           (PictureFloats(out) + out.height * Segments(out) * kSegment * kBlockFilters);
+           (ImageFloats(out) + out.height * Segments(out) * kSegment * kBlockFilters);
   }
-  // Blocks that have the same filters of a picture.
+  // Blocks that compute the same filters of an image.
   __host__ __device__ static int Shares(int channels) {
     return (channels + kBlockChannels - 1) / kBlockChannels * kTapGroups;
   }
@@ -72,20 +72,20 @@ struct Sharing {
 using FourByFour = Sharing<4, 2, 1, 4, 1, 4, 9>;
 using ThreeByThree = Sharing<3, 1, 3, 2, 2, 2, 7>;
 
-// The sums over a group of pictures are one part.
-int PicturesOfPart(int count) { return (count + kMostParts - 1) / kMostParts; }
-int PartCount(int count) { return (count + PicturesOfPart(count) - 1) / PicturesOfPart(count); }
+// A part holds the sums over a group of images.
+int ImagesOfPart(int count) { return (count + kMaxParts - 1) / kMaxParts; }
+int PartCount(int count) { return (count + ImagesOfPart(count) - 1) / ImagesOfPart(count); }
 
-// A part: the weights, as they lie in memory, and shares of the bias [row][filter].
-__host__ __device__ int WeightCount(const PictureWeights& call) {
+// A part: the weights, in the order of memory, and partial sums of the bias [row][filter].
+__host__ __device__ int WeightCount(const ConvWeightGradient& call) {
   return call.spec.kernel * call.spec.kernel * call.in.channels * call.out.channels;
 }
 template <typename S>
-__host__ __device__ int BiasRows(const PictureWeights& call) {
+__host__ __device__ int BiasRows(const ConvWeightGradient& call) {
   return S::Shares(call.in.channels) * S::kBiasThreads;
 }
 template <typename S>
-__host__ __device__ int PartFloats(const PictureWeights& call) {
+__host__ __device__ int PartFloats(const ConvWeightGradient& call) {
   return WeightCount(call) + BiasRows<S>(call) * call.out.channels;
 }
 
@@ -93,8 +93,8 @@ __device__ inline float4 FourAt(const float* from) {
   return *reinterpret_cast<const float4*>(from);
 }
 
-// Rows `begin` to `end`, of `columns` columns of kFloats floats, to shared memory, where rows have
-// `pitch` columns. Of a column only `floats` are there.
+// Copies rows `begin` to `end`, of `columns` columns of kFloats floats, to shared memory, where
+// rows have `pitch` columns. Only `floats` floats of a column exist.
 struct RowCopy {
   int begin, end;
   int columns, pitch, floats;
@@ -121,14 +121,14 @@ __device__ inline void StartCopy(const RowCopy& copy, const float* from, float* 
   }
 }
 
-// What a block and a lane have to do.
+// The work of a block and of a lane.
 template <typename S>
 struct Work {
-  int tap_row, channel, filter, share;  // of the block; the first ones
-  int lane_channel, lane_filter;        // within the block, the first ones
-  bool has_lane;                        // there are such channels and filters
+  int tap_row, channel, filter, share;  // the first ones of the block
+  int lane_channel, lane_filter;        // the first ones, relative to the block
+  bool has_lane;                        // whether the lane has existing channels and filters
 
-  __device__ explicit Work(const PictureWeights& call) {
+  __device__ explicit Work(const ConvWeightGradient& call) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
     const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
     share = static_cast<int>(blockIdx.y);
@@ -144,13 +144,14 @@ struct Work {
   }
 };
 
-// Starts what the windows from row `begin` to `end` need and those before did not.
+// Starts to load the rows that the windows from row `begin` to `end` need and earlier windows did
+// not.
 template <typename S>
-__device__ inline void StartRows(const PictureWeights& call, const Work<S>& work, int picture,
+__device__ inline void StartRows(const ConvWeightGradient& call, const Work<S>& work, int image,
                                  int begin, int end, float* memory) {
   const ImageShape& in = call.in;
   const ImageShape& out = call.out;
-  const float* x = call.x + std::ptrdiff_t{1} * picture * in.height * in.width * in.channels +
+  const float* x = call.x + std::ptrdiff_t{1} * image * in.height * in.width * in.channels +
                    work.tap_row * in.width * in.channels + work.channel;
   StartCopy<S::kBlockChannels>({.begin = begin == 0 ? 0 : S::Rows(begin),
                                 .end = S::Rows(end),
@@ -160,7 +161,7 @@ __device__ inline void StartRows(const PictureWeights& call, const Work<S>& work
                                 .row_step = S::kRowsApart * in.width * in.channels,
                                 .column_step = in.channels},
                                x, memory);
-  const float* d = call.d_out + std::ptrdiff_t{1} * picture * call.d_picture + work.filter;
+  const float* d = call.d_out + std::ptrdiff_t{1} * image * call.d_image + work.filter;
   StartCopy<S::kBlockFilters>({.begin = begin,
                                .end = end,
                                .columns = out.width,
@@ -168,15 +169,15 @@ __device__ inline void StartRows(const PictureWeights& call, const Work<S>& work
                                .floats = out.channels - work.filter,
                                .row_step = call.d_row,
                                .column_step = out.channels},
-                              d, memory + S::PictureFloats(out));
+                              d, memory + S::ImageFloats(out));
 }
 
-// Columns beyond a picture count as 0.
+// Columns outside the image count as 0.
 template <typename S>
-__device__ inline void FillBeyond(const PictureWeights& call, float* memory) {
+__device__ inline void FillBeyond(const ConvWeightGradient& call, float* memory) {
   const int columns = S::Segments(call.out) * S::kSegment;
   if (columns == call.out.width) return;
-  const int floats = S::PictureFloats(call.out) + call.out.height * columns * S::kBlockFilters;
+  const int floats = S::ImageFloats(call.out) + call.out.height * columns * S::kBlockFilters;
   for (int i = static_cast<int>(threadIdx.x); i < floats; i += kThreads) memory[i] = 0;
   __syncthreads();
 }
@@ -192,7 +193,7 @@ class SegmentWalk {
       : segments_(S::Segments(out)) {
     const int row_floats = S::Columns(out) * S::kBlockChannels;
     x = memory + row * S::kWindowsApart * row_floats + work.lane_channel;
-    d = memory + S::PictureFloats(out) + row * segments_ * S::kSegment * S::kBlockFilters +
+    d = memory + S::ImageFloats(out) + row * segments_ * S::kSegment * S::kBlockFilters +
         work.lane_filter;
     row_end_step_ = S::kWindowsApart * row_floats - (segments_ - 1) * kStep;
   }
@@ -216,7 +217,7 @@ struct Place {
   float window[S::kTapRows][S::kKernel][S::kLaneChannels];
   float d[kLaneFilters];
 
-  // Columns from kFirst on, of which the first lies at `x`.
+  // Loads columns from kFirst on; the first lies at `x`.
   template <int kFirst>
   __device__ void LoadColumns(const float* x, int row_floats) {
 #pragma unroll
@@ -282,7 +283,7 @@ struct LaneSums {
   }
 
   // `weights`: of a part.
-  __device__ void Store(const PictureWeights& call, const Work<S>& work, float* weights) const {
+  __device__ void Store(const ConvWeightGradient& call, const Work<S>& work, float* weights) const {
     const int channels = call.in.channels;
     const int filters = call.out.channels;
     float* to = weights + work.filter + work.lane_filter +
@@ -303,8 +304,8 @@ struct LaneSums {
   }
 };
 
-// `place` is the segment's first one and becomes that of the segment behind: what is needed next
-// is always on its way.
+// `place` is the first position of the segment and becomes that of the next segment. The data of
+// the next position are always being loaded.
 template <typename S>
 __device__ inline void AddSegment(const SegmentWalk<S>& at, const SegmentWalk<S>& behind,
                                   int row_floats, Place<S>& place, LaneSums<S>& sums) {
@@ -326,10 +327,10 @@ __device__ inline void AddSegment(const SegmentWalk<S>& at, const SegmentWalk<S>
   }
 }
 
-// Rows `begin` to `end` of positions, which are in shared memory.
+// Handles the positions of rows `begin` to `end`, which are in shared memory.
 template <typename S>
-__device__ inline void AddRows(const PictureWeights& call, const Work<S>& work, int begin, int end,
-                               const float* memory, LaneSums<S>& sums) {
+__device__ inline void AddRows(const ConvWeightGradient& call, const Work<S>& work, int begin,
+                               int end, const float* memory, LaneSums<S>& sums) {
   const int row_floats = S::Columns(call.out) * S::kBlockChannels;
   SegmentWalk<S> at(call.out, work, begin, memory);
   Place<S> place;
@@ -344,15 +345,15 @@ __device__ inline void AddRows(const PictureWeights& call, const Work<S>& work, 
   }
 }
 
-// A thread's share of a filter's bias: blocks with the same filters share out the rows, threads of
-// a block the columns.
+// A thread's part of a filter's bias. Blocks with the same filters split the rows; threads of a
+// block split the columns.
 template <typename S>
-__device__ inline float BiasShare(const PictureWeights& call, const Work<S>& work,
+__device__ inline float BiasShare(const ConvWeightGradient& call, const Work<S>& work,
                                   const float* memory) {
   const int filter = static_cast<int>(threadIdx.x) % S::kBlockFilters;
   const int first = static_cast<int>(threadIdx.x) / S::kBlockFilters;
   const int columns = S::Segments(call.out) * S::kSegment;
-  const float* d = memory + S::PictureFloats(call.out) + filter;
+  const float* d = memory + S::ImageFloats(call.out) + filter;
   float sum = 0;
   for (int y = work.share; y < call.out.height; y += S::Shares(call.in.channels)) {
 #pragma unroll 5
@@ -364,7 +365,7 @@ __device__ inline float BiasShare(const PictureWeights& call, const Work<S>& wor
 }
 
 template <typename S>
-__device__ inline void StoreBias(const PictureWeights& call, const Work<S>& work, float sum,
+__device__ inline void StoreBias(const ConvWeightGradient& call, const Work<S>& work, float sum,
                                  float* rows) {
   const int filter = work.filter + static_cast<int>(threadIdx.x) % S::kBlockFilters;
   const int row = work.share * S::kBiasThreads + static_cast<int>(threadIdx.x) / S::kBlockFilters;
@@ -372,27 +373,27 @@ __device__ inline void StoreBias(const PictureWeights& call, const Work<S>& work
 }
 
 // Grid: groups of filters, groups of kernel rows and channels, parts. Few registers and little
-// memory: kernels that are more urgent run at the same time.
+// memory, so that kernels on the critical path can run at the same time.
 template <typename S>
 __global__ void __launch_bounds__(kThreads, 512 / kThreads)
-    PictureWeightsKernel(const __grid_constant__ PictureWeights call, int pictures_of_part) {
+    ConvWeightGradientKernel(const __grid_constant__ ConvWeightGradient call, int images_of_part) {
   extern __shared__ __align__(16) float memory[];
   const Work<S> work(call);
   const int part = static_cast<int>(blockIdx.z);
-  const int first = part * pictures_of_part;
-  const int last = min(first + pictures_of_part, call.count);
-  const int begun = (call.out.height + 2) / 3;  // rows that must be there when the work begins
+  const int first = part * images_of_part;
+  const int last = min(first + images_of_part, call.count);
+  const int begun = (call.out.height + 2) / 3;  // rows that must be loaded before the work begins
   LaneSums<S> sums;
   float bias = 0;
   FillBeyond<S>(call, memory);
   AwaitPredecessor();
 #pragma unroll 1
-  for (int picture = first; picture < last; ++picture) {
-    if (picture > first) __syncthreads();  // the one before has been read
-    StartRows(call, work, picture, 0, begun, memory);
+  for (int image = first; image < last; ++image) {
+    if (image > first) __syncthreads();  // the previous image has been read
+    StartRows(call, work, image, 0, begun, memory);
     __pipeline_commit();
     if (begun < call.out.height) {
-      StartRows(call, work, picture, begun, call.out.height, memory);
+      StartRows(call, work, image, begun, call.out.height, memory);
     }
     __pipeline_commit();
     __pipeline_wait_prior(1);
@@ -410,7 +411,7 @@ __global__ void __launch_bounds__(kThreads, 512 / kThreads)
   StoreBias(call, work, bias, parts + WeightCount(call));
 }
 
-// Calls visit(Sharing) for the layer's, if there is one.
+// Calls visit(Sharing) with the layer's split, if there is one.
 template <typename Result, typename Visit>
 Result WithSharing(const ConvolutionSpec& spec, Result otherwise, const Visit& visit) {
   if (spec.kernel == 4 && spec.stride == 2) return visit(FourByFour());
@@ -418,50 +419,53 @@ Result WithSharing(const ConvolutionSpec& spec, Result otherwise, const Visit& v
   return otherwise;
 }
 
-int PartFloatsOf(const PictureWeights& call) {
+int PartFloatsOf(const ConvWeightGradient& call) {
   return WithSharing(call.spec, 0, [&](auto s) { return PartFloats<decltype(s)>(call); });
 }
 
 template <typename S>
-void Launch(const PictureWeights& call, cudaStream_t stream) {
+void Launch(const ConvWeightGradient& call, cudaStream_t stream) {
   const int filter_groups = (call.out.channels + S::kBlockFilters - 1) / S::kBlockFilters;
-  LaunchKernel("weights of a convolution", PictureWeightsKernel<S>,
+  LaunchKernel("weight gradient of a convolution", ConvWeightGradientKernel<S>,
                {.grid = dim3(filter_groups, S::Shares(call.in.channels), PartCount(call.count)),
                 .block = kThreads,
                 .shared_bytes = S::SharedBytes(call.out),
                 .stream = stream},
-               call, PicturesOfPart(call.count));
+               call, ImagesOfPart(call.count));
 }
 
 }  // namespace
 
-bool SuitsPictureWeights(const ImageShape& in, const ImageShape& out, const ConvolutionSpec& spec) {
-  constexpr std::size_t kMostBytes = 227 * 1024;  // that a block can have
+bool SupportsConvWeightGradient(const ImageShape& in, const ImageShape& out,
+                                const ConvolutionSpec& spec) {
+  constexpr std::size_t kMostBytes = 227 * 1024;  // limit per block
   return WithSharing(spec, false, [&](auto s) {
     return in.channels % s.kWarpChannels == 0 && out.channels % kWarpFilters == 0 &&
            s.SharedBytes(out) <= kMostBytes;
   });
 }
 
-std::size_t PictureWeightParts(const PictureWeights& call) {
+std::size_t ConvWeightGradientParts(const ConvWeightGradient& call) {
   return std::size_t{1} * PartCount(call.count) * PartFloatsOf(call);
 }
 
-int PictureWeightSquares(const PictureWeights& call) {
-  return PartSumBlocks(WeightCount(call), call.out.channels);
+int ConvWeightGradientSquares(const ConvWeightGradient& call) {
+  return GradientReductionBlocks(WeightCount(call), call.out.channels);
 }
 
-void LaunchPictureWeights(const PictureWeights& call, cudaStream_t stream) {
-  UPER_CHECK(SuitsPictureWeights(call.in, call.out, call.spec), "a convolution of another kind");
+void LaunchConvWeightGradient(const ConvWeightGradient& call, cudaStream_t stream) {
+  UPER_CHECK(SupportsConvWeightGradient(call.in, call.out, call.spec),
+             "there is no kernel for this convolution");
   WithSharing(call.spec, 0, [&](auto s) {
     Launch<decltype(s)>(call, stream);
     return 0;
   });
 }
 
-void LaunchPictureSums(std::span<const PictureWeights> calls, cudaStream_t stream, Follow follow) {
-  std::vector<PartSums> layers;
-  for (const PictureWeights& call : calls) {
+void LaunchConvGradientReduce(std::span<const ConvWeightGradient> calls, cudaStream_t stream,
+                              LaunchOrder order) {
+  std::vector<GradientReduction> layers;
+  for (const ConvWeightGradient& call : calls) {
     const int floats = PartFloatsOf(call);
     layers.push_back({.parts = call.parts,
                       .count = PartCount(call.count),
@@ -473,7 +477,7 @@ void LaunchPictureSums(std::span<const PictureWeights> calls, cudaStream_t strea
                       .d_bias = call.d_bias,
                       .squares = call.squares});
   }
-  LaunchPartSums(layers, stream, follow);
+  LaunchGradientReductions(layers, stream, order);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -10,31 +10,31 @@
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 struct LayerCase {
   int kernel, stride;
   int height, width, channels, filters, count;  // of the input
-  bool whole = false;                           // all are small whole numbers: exact
+  bool whole = false;                           // all numbers are small and whole: exact
 };
 
-PictureWeights LayerShapeOf(const LayerCase& c) {
-  PictureWeights call;
+ConvWeightGradient LayerShapeOf(const LayerCase& c) {
+  ConvWeightGradient call;
   call.in = {.height = c.height, .width = c.width, .channels = c.channels};
   call.out = {.height = (c.height - c.kernel) / c.stride + 1,
               .width = (c.width - c.kernel) / c.stride + 1,
               .channels = c.filters};
   call.spec = {.filters = c.filters, .kernel = c.kernel, .stride = c.stride};
   call.count = c.count;
-  // A border of one position above and below, and to both sides.
+  // A border of one position on every side.
   call.d_row = (call.out.width + 2) * c.filters;
-  call.d_picture = (call.out.height + 2) * call.d_row;
+  call.d_image = (call.out.height + 2) * call.d_row;
   return call;
 }
 
-// d_w and behind it d_bias, in double.
-std::vector<double> PlainGradient(const PictureWeights& call, std::span<const float> x,
+// d_w, followed by d_bias, in double.
+std::vector<double> PlainGradient(const ConvWeightGradient& call, std::span<const float> x,
                                   std::span<const float> d_out) {
   const int row = call.spec.kernel * call.in.channels;
   const int taps = call.spec.kernel * row;
@@ -42,13 +42,13 @@ std::vector<double> PlainGradient(const PictureWeights& call, std::span<const fl
   std::vector<double> result(std::size_t{1} * (taps + 1) * filters);
   const int positions = call.out.height * call.out.width;
   for (int place = 0; place < call.count * positions; ++place) {
-    const int picture = place / positions;
+    const int image = place / positions;
     const int top = place % positions / call.out.width, left = place % call.out.width;
     const std::size_t at =
-        call.d_row + filters + picture * call.d_picture + top * call.d_row + left * filters;
+        call.d_row + filters + image * call.d_image + top * call.d_row + left * filters;
     const float* d = d_out.data() + at;
-    const std::size_t first = picture * call.in.size() +
-                              (top * call.in.width + left) * call.spec.stride * call.in.channels;
+    const std::size_t first =
+        image * call.in.size() + (top * call.in.width + left) * call.spec.stride * call.in.channels;
     const float* window = x.data() + first;
     for (int tap = 0; tap <= taps; ++tap) {
       const double value =
@@ -60,18 +60,18 @@ std::vector<double> PlainGradient(const PictureWeights& call, std::span<const fl
   return result;
 }
 
-// The arrays of a layer, and the call with them. The border of d_out is not a number.
+// The arrays of a layer, and the call that uses them. The border of d_out is NaN.
 struct LayerArrays {
   explicit LayerArrays(const LayerCase& c) : call(LayerShapeOf(c)) {
     x = RandomFloats(std::size_t{1} * c.count * call.in.size(), "x");
-    d = RandomFloats(std::size_t{1} * c.count * call.d_picture, "d");
+    d = RandomFloats(std::size_t{1} * c.count * call.d_image, "d");
     for (std::vector<float>* values : {&x, &d}) {
       for (float& value : *values) {
         if (c.whole) value = std::round(std::clamp(value, -3.0F, 3.0F));
       }
     }
     for (std::size_t i = 0; i < d.size(); ++i) {
-      const int at = static_cast<int>(i % call.d_picture);
+      const int at = static_cast<int>(i % call.d_image);
       const int top = at / call.d_row - 1, left = at % call.d_row / c.filters - 1;
       if (top < 0 || top >= call.out.height || left < 0 || left >= call.out.width) {
         d[i] = std::numeric_limits<float>::quiet_NaN();
@@ -79,11 +79,11 @@ struct LayerArrays {
     }
     gpu_x = OnGpu(x);
     gpu_d = OnGpu(d);
-    parts = Poisoned(PictureWeightParts(call));
+    parts = Poisoned(ConvWeightGradientParts(call));
     const std::size_t weights = std::size_t{1} * c.kernel * c.kernel * c.channels * c.filters;
     found = Poisoned(weights + c.filters);
-    squares = OnGpu(
-        std::vector<double>(PictureWeightSquares(call), std::numeric_limits<double>::quiet_NaN()));
+    squares = OnGpu(std::vector<double>(ConvWeightGradientSquares(call),
+                                        std::numeric_limits<double>::quiet_NaN()));
     call.x = gpu_x.data();
     call.d_out = gpu_d.data() + call.d_row + c.filters;
     call.parts = parts.data();
@@ -92,7 +92,7 @@ struct LayerArrays {
     call.squares = squares.data();
   }
 
-  // Compared with plain loops. Returns d_w and d_bias.
+  // Compares with plain loops. Returns d_w and d_bias.
   std::vector<float> Check(bool whole) const {
     const std::vector<float> results = FromGpu(found);
     const std::vector<double> expected = PlainGradient(call, x, d);
@@ -112,7 +112,7 @@ struct LayerArrays {
     return results;
   }
 
-  PictureWeights call;
+  ConvWeightGradient call;
   std::vector<float> x, d;
   DeviceBuffer<float> gpu_x, gpu_d, parts, found;
   DeviceBuffer<double> squares;
@@ -123,16 +123,16 @@ std::vector<float> CheckLayer(const LayerCase& c) {
                                   << c.width << "x" << c.channels << " to " << c.filters
                                   << " count " << c.count << " whole " << c.whole);
   const LayerArrays layer(c);
-  LaunchPictureWeights(layer.call, nullptr);
-  LaunchPictureSums({&layer.call, 1}, nullptr);
+  LaunchConvWeightGradient(layer.call, nullptr);
+  LaunchConvGradientReduce({&layer.call, 1}, nullptr);
   return layer.Check(c.whole);
 }
 
-class PictureWeightsTest : public GpuTest {};
+class ConvWeightGradientTest : public GpuTest {};
 
-// One position; part of a segment, one and two of them; rows and columns beyond the last window;
-// blocks with channels or filters that are not there; parts of one, two and three pictures.
-TEST_F(PictureWeightsTest, AllSizes) {
+// One position; less than a segment, one and two segments; rows and columns after the last window;
+// blocks with missing channels or filters; parts of one, two and three images.
+TEST_F(ConvWeightGradientTest, AllSizes) {
   for (const bool whole : {false, true}) {
     CheckLayer({4, 2, 4, 4, 32, 16, 1, whole});
     CheckLayer({4, 2, 6, 21, 64, 48, 3, whole});
@@ -149,20 +149,20 @@ TEST_F(PictureWeightsTest, AllSizes) {
   }
 }
 
-TEST_F(PictureWeightsTest, AddsUpSeveralLayersAtOnce) {
+TEST_F(ConvWeightGradientTest, AddsUpSeveralLayersAtOnce) {
   const LayerArrays layers[] = {LayerArrays({3, 1, 9, 9, 64, 64, 3, true}),
                                 LayerArrays({4, 2, 20, 20, 32, 64, 33, true}),
                                 LayerArrays({4, 2, 4, 4, 32, 16, 1, true})};
-  std::vector<PictureWeights> calls;
+  std::vector<ConvWeightGradient> calls;
   for (const LayerArrays& layer : layers) {
-    LaunchPictureWeights(layer.call, nullptr);
+    LaunchConvWeightGradient(layer.call, nullptr);
     calls.push_back(layer.call);
   }
-  LaunchPictureSums(calls, nullptr, Follow::kOverlap);
+  LaunchConvGradientReduce(calls, nullptr, LaunchOrder::kOverlapPrevious);
   for (const LayerArrays& layer : layers) layer.Check(true);
 }
 
-TEST_F(PictureWeightsTest, RepeatsBitForBit) {
+TEST_F(ConvWeightGradientTest, RepeatsBitForBit) {
   const LayerCase cases[] = {{4, 2, 20, 20, 32, 64, 32}, {3, 1, 9, 9, 64, 64, 32}};
   for (const LayerCase& c : cases) {
     const std::vector<float> first = CheckLayer(c);
@@ -170,20 +170,20 @@ TEST_F(PictureWeightsTest, RepeatsBitForBit) {
   }
 }
 
-TEST(PictureWeightsSizeTest, SuitsSomeLayers) {
-  const auto suits = [](const LayerCase& c) {
-    const PictureWeights call = LayerShapeOf(c);
-    return SuitsPictureWeights(call.in, call.out, call.spec);
+TEST(ConvWeightGradientSizeTest, SupportsSomeLayers) {
+  const auto is_supported = [](const LayerCase& c) {
+    const ConvWeightGradient call = LayerShapeOf(c);
+    return SupportsConvWeightGradient(call.in, call.out, call.spec);
   };
-  EXPECT_TRUE(suits({4, 2, 20, 20, 32, 64, 1}));
-  EXPECT_TRUE(suits({3, 1, 9, 9, 64, 64, 1}));
-  EXPECT_TRUE(suits({3, 1, 9, 9, 16, 16, 1}));
-  EXPECT_FALSE(suits({3, 2, 9, 9, 64, 64, 1}));
-  EXPECT_FALSE(suits({8, 4, 84, 84, 32, 32, 1}));
-  EXPECT_FALSE(suits({4, 2, 20, 20, 16, 64, 1}));
-  EXPECT_FALSE(suits({3, 1, 9, 9, 64, 24, 1}));
-  EXPECT_FALSE(suits({3, 1, 40, 40, 32, 32, 1}));
+  EXPECT_TRUE(is_supported({4, 2, 20, 20, 32, 64, 1}));
+  EXPECT_TRUE(is_supported({3, 1, 9, 9, 64, 64, 1}));
+  EXPECT_TRUE(is_supported({3, 1, 9, 9, 16, 16, 1}));
+  EXPECT_FALSE(is_supported({3, 2, 9, 9, 64, 64, 1}));
+  EXPECT_FALSE(is_supported({8, 4, 84, 84, 32, 32, 1}));
+  EXPECT_FALSE(is_supported({4, 2, 20, 20, 16, 64, 1}));
+  EXPECT_FALSE(is_supported({3, 1, 9, 9, 64, 24, 1}));
+  EXPECT_FALSE(is_supported({3, 1, 40, 40, 32, 32, 1}));
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

@@ -4,23 +4,24 @@
 #include "uper/nn/cuda/ptx/double_mma.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kWarps = 8;  // they share the units
+constexpr int kWarps = 8;  // they split the units
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kSamples = 32;
-// Of a block: 3,136 inputs, those of the Atari network, are 131 blocks.
+// Inputs per block: the 3,136 inputs of the Atari network give 131 blocks.
 constexpr int kInputs = 24;
 constexpr int kUnitsStep = 8 * kWarps;
-constexpr int kResults = kSamples * kInputs / kThreads;  // of a thread
+constexpr int kResults = kSamples * kInputs / kThreads;  // per thread
 static_assert(kResults * kThreads == kSamples * kInputs);
 
-// Rows in shared memory, floats: two each of 8 units of 4 rows lie in different banks.
+// Pitch of rows in shared memory, in floats. Lanes read two floats each of 8 units in 4 rows: these
+// lie in different banks.
 __host__ __device__ int PitchOf(int units) { return units + 8; }
 
-// The sums of the warps, [warp][sample][input], in the place of the operands.
+// The sums of the warps, [warp][sample][input], take the place of the operands.
 constexpr int kSumsPitch = kInputs + 4;
 constexpr int kWarpSums = kSamples * kSumsPitch;
 
@@ -30,19 +31,19 @@ constexpr std::size_t BytesOf(int units) {
   return sizeof(float) * (operands > sums ? operands : sums);
 }
 
-// Rows [row][unit], by one warp.
+// Loads rows [row][unit]; called by one warp.
 __device__ void StartRows(const float* from, int units, int rows, float* to,
                           const ArrivalBarrier& barrier) {
   const unsigned bytes = static_cast<unsigned>(sizeof(float)) * units;
-  const std::uint64_t policy = CachePolicy(Keep::kAsLongAsOthers);
+  const std::uint64_t policy = CachePolicy(CacheHint::kNormal);
   for (int row = static_cast<int>(threadIdx.x) % kWarp; row < rows; row += kWarp) {
     StartLoad(to + row * PitchOf(units), from + static_cast<std::ptrdiff_t>(row) * units, bytes,
               policy, barrier);
   }
 }
 
-// What the warp's units add; samples are rows, see AddDoubleMma(). What lies beyond the samples
-// and inputs that are there is anything: it comes to results that are not there either.
+// What the warp's units add; samples are rows, see AddDoubleMma(). Data of samples and inputs that
+// do not exist are undefined; they only reach results that do not exist.
 __device__ void Multiply(const float* samples, const float* weights, int units,
                          double (&sums)[kSamples / 16][kInputs / 8][4]) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -89,12 +90,12 @@ __device__ void StoreSums(const double (&result)[kSamples / 16][kInputs / 8][4],
   }
 }
 
-// A thread's results: where they go, if they are wanted.
+// Where a thread's results go, and whether they are wanted.
 struct Results {
   int places[kResults];  // in d_x; -1: nowhere
   bool masked[kResults];
 
-  __device__ Results(const DenseInputs& call, int first_input) {
+  __device__ Results(const DenseInputGradient& call, int first_input) {
 #pragma unroll
     for (int i = 0; i < kResults; ++i) {
       const int sample = SampleOf(i);
@@ -112,7 +113,7 @@ struct Results {
   __device__ static int SampleOf(int i) { return (i * kThreads + Thread()) / kInputs; }
   __device__ static int InputOf(int i) { return (i * kThreads + Thread()) % kInputs; }
 
-  // The sums of the warps, in order.
+  // Adds the sums of the warps, in order.
   __device__ void Store(const float* sums, float* d_x) const {
 #pragma unroll
     for (int i = 0; i < kResults; ++i) {
@@ -129,10 +130,11 @@ struct Results {
   __device__ static int Thread() { return static_cast<int>(threadIdx.x); }
 };
 
-// Grid: groups of inputs. The weights of an update do not change while its kernels run; the mask is
-// written by one of them, which need not have ended before. Few registers: kernels that are not in
-// such a hurry run at the same time.
-__global__ void __maxnreg__(96) DenseInputsKernel(const __grid_constant__ DenseInputs call) {
+// Grid: groups of inputs. The weights do not change while the kernels of an update run. The mask is
+// written by an earlier kernel of the update, which may not have ended. Few registers, so that
+// kernels off the critical path can run at the same time.
+__global__ void __maxnreg__(96)
+    DenseInputGradientKernel(const __grid_constant__ DenseInputGradient call) {
   extern __shared__ __align__(16) float memory[];
   __shared__ ArrivalBarrier arrived;
   float* weights = memory;
@@ -163,20 +165,21 @@ __global__ void __maxnreg__(96) DenseInputsKernel(const __grid_constant__ DenseI
 
 }  // namespace
 
-bool SuitsDenseInputs(int batch, int units) {
-  constexpr std::size_t kMostBytes = 128 * 1024;  // others want some, too
+bool SupportsDenseInputGradient(int batch, int units) {
+  constexpr std::size_t kMostBytes = 128 * 1024;  // leaves shared memory for other kernels
   return batch <= kSamples && units % kUnitsStep == 0 && BytesOf(units) <= kMostBytes;
 }
 
-void LaunchDenseInputs(const DenseInputs& call, cudaStream_t stream) {
-  UPER_CHECK(SuitsDenseInputs(call.batch, call.units), "a dense layer of another size");
-  LaunchKernel("gradient by a dense layer's inputs", DenseInputsKernel,
+void LaunchDenseInputGradient(const DenseInputGradient& call, cudaStream_t stream) {
+  UPER_CHECK(SupportsDenseInputGradient(call.batch, call.units),
+             "LaunchDenseInputGradient() does not support this layer");
+  LaunchKernel("input gradient of a dense layer", DenseInputGradientKernel,
                {.grid = static_cast<unsigned>((call.inputs + kInputs - 1) / kInputs),
                 .block = kThreads,
                 .shared_bytes = BytesOf(call.units),
                 .stream = stream,
-                .follow = call.follow},
+                .order = call.order},
                call);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

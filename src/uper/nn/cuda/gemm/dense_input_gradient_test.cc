@@ -6,12 +6,12 @@
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 struct InputsCase {
   int batch, inputs, units;
-  bool table = false;  // results lie apart, in another order
+  bool table = false;  // results are scattered, in another order
   bool whole = false;  // small whole numbers: exact
 };
 
@@ -23,7 +23,7 @@ std::vector<float> InputsOperand(std::size_t size, const char* name, bool whole)
   return values;
 }
 
-// Compared with plain loops. Returns what is in d_x.
+// Compares with plain loops. Returns d_x.
 std::vector<float> CheckInputs(const InputsCase& c) {
   SCOPED_TRACE(testing::Message() << c.batch << " x " << c.inputs << " x " << c.units << " table "
                                   << c.table << " whole " << c.whole);
@@ -36,16 +36,16 @@ std::vector<float> CheckInputs(const InputsCase& c) {
   const DeviceBuffer<int> gpu_columns = OnGpu(columns);
   const int sample = 2 * c.inputs + 3;
   DeviceBuffer<float> d_x = Poisoned(std::size_t{1} * c.batch * sample);
-  DenseInputs call{.batch = c.batch,
-                   .inputs = c.inputs,
-                   .units = c.units,
-                   .d_out = gpu_d.data(),
-                   .w = gpu_w.data(),
-                   .mask = gpu_mask.data(),
-                   .d_x = d_x.data(),
-                   .d_sample = sample};
+  DenseInputGradient call{.batch = c.batch,
+                          .inputs = c.inputs,
+                          .units = c.units,
+                          .d_out = gpu_d.data(),
+                          .w = gpu_w.data(),
+                          .mask = gpu_mask.data(),
+                          .d_x = d_x.data(),
+                          .d_sample = sample};
   if (c.table) call.d_columns = {.table = gpu_columns.data()};
-  LaunchDenseInputs(call, nullptr);
+  LaunchDenseInputGradient(call, nullptr);
   std::vector<float> found = FromGpu(d_x);
   const std::vector<float> all = found;
   for (int b = 0; b < c.batch; ++b) {
@@ -60,16 +60,16 @@ std::vector<float> CheckInputs(const InputsCase& c) {
       float& value = found[b * sample + (c.table ? columns[i] : i)];
       EXPECT_NEAR(value, sum, c.whole ? 0 : std::ldexp(size, -21)) << b << " " << i;
       value = std::nanf("");
-      if (testing::Test::HasFailure()) return {};  // one is enough
+      if (testing::Test::HasFailure()) return {};  // one failure is enough
     }
   }
   for (const float value : found) EXPECT_TRUE(std::isnan(value)) << "beside the results";
   return all;
 }
 
-class DenseInputsTest : public GpuTest {};
+class DenseInputGradientTest : public GpuTest {};
 
-TEST_F(DenseInputsTest, AllSizes) {
+TEST_F(DenseInputGradientTest, AllSizes) {
   for (const bool whole : {false, true}) {
     CheckInputs({32, 3136, 512, true, whole});
     CheckInputs({32, 100, 512, false, whole});
@@ -79,17 +79,17 @@ TEST_F(DenseInputsTest, AllSizes) {
   }
 }
 
-TEST_F(DenseInputsTest, RepeatsBitForBit) {
+TEST_F(DenseInputGradientTest, RepeatsBitForBit) {
   const std::vector<float> first = CheckInputs({32, 3136, 512, true});
   EXPECT_TRUE(SameBits(CheckInputs({32, 3136, 512, true}), first));
 }
 
 TEST(DenseInputsSizes, KnowsWhatItCannotDo) {
-  EXPECT_TRUE(SuitsDenseInputs(32, 512));
-  EXPECT_FALSE(SuitsDenseInputs(33, 512));
-  EXPECT_FALSE(SuitsDenseInputs(32, 500));
-  EXPECT_FALSE(SuitsDenseInputs(32, 1024));  // too much shared memory
+  EXPECT_TRUE(SupportsDenseInputGradient(32, 512));
+  EXPECT_FALSE(SupportsDenseInputGradient(33, 512));
+  EXPECT_FALSE(SupportsDenseInputGradient(32, 500));
+  EXPECT_FALSE(SupportsDenseInputGradient(32, 1024));  // too much shared memory
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

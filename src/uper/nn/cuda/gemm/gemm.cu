@@ -1,70 +1,67 @@
 #include <algorithm>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/check.h"
 #include "uper/nn/cuda/gemm/gemm.h"
 #include "uper/nn/cuda/gemm/gemm_kernel.cuh"
 
-namespace uper {
-namespace {
-
-int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
-
-}  // namespace
-
-Fetch FetchOf(const ProductCall& call) {
+namespace uper::cuda {
+Fetch FetchOf(const GemmBatch& call) {
   if (call.bytes) return Fetch::kPixels;
   if (!call.vectors) return Fetch::kAny;
   bool tables = true;
   bool strides = true;
   for (int i = 0; i < call.count; ++i) {
-    const Product& p = call.products[i];
-    if (p.length == 0 || p.length % ProductChunk(call.a_along) != 0) return Fetch::kVectors;
+    const Gemm& p = call.gemms[i];
+    if (p.length == 0 || p.length % GemmChunk(call.a_contiguous) != 0) return Fetch::kVectors;
     tables = tables && p.a_taps.table != nullptr && p.b_taps.table != nullptr;
     strides = strides && p.a_taps.table == nullptr && p.b_taps.table == nullptr;
   }
   return tables ? Fetch::kTables : strides ? Fetch::kStrides : Fetch::kVectors;
 }
 
-bool SuitsTile(const ProductCall& call, ProductTile tile) {
-  if (tile == ProductTile::k32x32) return true;
+bool SupportsTile(const GemmBatch& call, GemmTile tile) {
+  if (tile == GemmTile::k32x32) return true;
   const Fetch fetch = FetchOf(call);
   return (fetch == Fetch::kTables || fetch == Fetch::kStrides) && HasTile(call.precision, tile);
 }
 
-dim3 ProductGrid(const ProductCall& call, int tile_rows, int tile_columns) {
+dim3 GemmGrid(const GemmBatch& call, int tile_rows, int tile_columns) {
   int rows = 0;
   int columns = 0;
   for (int i = 0; i < call.count; ++i) {
-    rows = std::max(rows, call.products[i].rows);
-    columns = std::max(columns, call.products[i].columns);
+    rows = std::max(rows, call.gemms[i].rows);
+    columns = std::max(columns, call.gemms[i].columns);
   }
-  return dim3(Pieces(rows, tile_rows), Pieces(columns, tile_columns) * call.cluster, call.count);
+  return dim3(CeilDiv(rows, tile_rows), CeilDiv(columns, tile_columns) * call.cluster, call.count);
 }
 
-int ProductBlocks(const ProductCall& call) {
-  const dim3 grid = ProductGrid(call, TileRows(call.tile), TileColumns(call.tile));
+int GemmBlocks(const GemmBatch& call) {
+  const dim3 grid = GemmGrid(call, TileRows(call.tile), TileColumns(call.tile));
   return static_cast<int>(grid.x * grid.y * grid.z);
 }
 
-void LaunchProducts(const ProductCall& call, cudaStream_t stream) {
-  UPER_CHECK(call.count >= 1 && call.count <= kMaxProducts, "products to do");
+void LaunchGemms(const GemmBatch& call, cudaStream_t stream) {
+  UPER_CHECK(call.count >= 1 && call.count <= kMaxGemms, "1 to kMaxGemms GEMMs per call");
   UPER_CHECK(call.cluster >= 1 && call.cluster <= kMaxCluster && call.splits % call.cluster == 0,
-             "splits go to the blocks of a cluster in equal numbers");
-  UPER_CHECK(SuitsTile(call, call.tile), "there is no such tile for this kind of product");
-  UPER_CHECK(!call.sums_row || call.a_along == Along::kSide, "a bias belongs to weights");
-  UPER_CHECK(!call.bytes ||
-                 (call.a_along == Along::kLength && call.b_along == Along::kSide && call.vectors),
-             "pixels are the input of a forward pass");
-  UPER_CHECK(call.a_along == Along::kLength || call.b_along == Along::kSide,
-             "no layer needs this kind of product");
+             "the blocks of a cluster must have equally many splits");
+  UPER_CHECK(SupportsTile(call, call.tile), "the tile does not work for this call");
+  UPER_CHECK(!call.with_bias_gradient || call.a_contiguous == Contiguous::kOutput,
+             "with_bias_gradient needs a_contiguous kOutput");
+  UPER_CHECK(!call.bytes || (call.a_contiguous == Contiguous::kReduction &&
+                             call.b_contiguous == Contiguous::kOutput && call.vectors),
+             "`bytes` needs vectors, and the operands of a forward pass");
+  UPER_CHECK(
+      call.a_contiguous == Contiguous::kReduction || call.b_contiguous == Contiguous::kOutput,
+      "no layer needs A contiguous in m and B in k");
   switch (call.precision) {
     case Precision::kFp32:
-      return LaunchDoubleProducts(call, stream);
+      return LaunchDoubleGemms(call, stream);
     case Precision::kTf32:
-      return LaunchTf32Products(call, stream);
+      return LaunchTf32Gemms(call, stream);
     case Precision::kTf32x3:
-      return LaunchTf32x3Products(call, stream);
+      return LaunchTf32x3Gemms(call, stream);
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -11,37 +11,36 @@
 #include "uper/nn/cuda/runtime/cuda_error.h"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 
-// The kernel of all products, for one way to multiply: a Tile (DoubleTile, MmaTile) says how a warp
-// multiplies its share of a chunk.
+// The kernel of all GEMMs. A Tile (DoubleTile, MmaTile) says how a warp multiplies its share of a
+// chunk.
 
-inline constexpr int kProductBlocksPerProcessor = 2;
+inline constexpr int kGemmBlocksPerMultiprocessor = 2;
 
-// How operands are fetched.
+// How operands are loaded.
 enum class Fetch {
   kAny,      // one at a time
   kVectors,  // four at a time
-  kPixels,   // A are pixels
-  kTables,   // whole chunks, taps in tables
+  kPixels,   // A is bytes
+  kTables,   // whole chunks, tap offsets in tables
   kStrides,  // whole chunks, taps at strides
 };
-// How the operands of all products of a call can be fetched.
-Fetch FetchOf(const ProductCall& call);
+// How the operands of all GEMMs of a call can be loaded.
+Fetch FetchOf(const GemmBatch& call);
 
-// Products with all, 11 or 22 bits of the operands, in files of their own.
-void LaunchDoubleProducts(const ProductCall& call, cudaStream_t stream);
-void LaunchTf32Products(const ProductCall& call, cudaStream_t stream);
-void LaunchTf32x3Products(const ProductCall& call, cudaStream_t stream);
+// GEMMs with all, 11 or 22 bits of the operands; each in its own file.
+void LaunchDoubleGemms(const GemmBatch& call, cudaStream_t stream);
+void LaunchTf32Gemms(const GemmBatch& call, cudaStream_t stream);
+void LaunchTf32x3Gemms(const GemmBatch& call, cudaStream_t stream);
 
-__device__ inline float Finished(const Product& p, ProductFinish finish, int m, int n,
-                                 float value) {
-  switch (finish) {
-    case ProductFinish::kBiasRelu:
+__device__ inline float Finished(const Gemm& p, GemmEpilogue epilogue, int m, int n, float value) {
+  switch (epilogue) {
+    case GemmEpilogue::kBiasRelu:
       return fmaxf(0.0F, value + __ldg(p.bias + n));
-    case ProductFinish::kMask:
+    case GemmEpilogue::kMask:
       return __ldg(p.mask + At(p.mask_rows, m) + n) > 0 ? value : 0.0F;
-    case ProductFinish::kStore:
+    case GemmEpilogue::kStore:
       break;
   }
   return value;
@@ -50,18 +49,18 @@ __device__ inline float Finished(const Product& p, ProductFinish finish, int m, 
 template <typename Tile>
 struct BlockMemory {
   static constexpr int kStage = Tile::ChunkA::kFloats + Tile::ChunkB::kFloats;
-  // The warps' sums [warp][row][column], with room that spreads the rows over the banks, and the
-  // row of sums [warp][column].
+  // The warps' sums [warp][row][column], with padding that spreads the rows over the banks, and the
+  // bias gradients [warp][column].
   static constexpr int kWarpSums = Tile::kRows * Tile::kSumsStride;
-  static constexpr int kColumnSums = kProductWarps * kWarpSums;
-  static constexpr int kSums = kColumnSums + kProductWarps * Tile::kColumns;
+  static constexpr int kColumnSums = kGemmWarps * kWarpSums;
+  static constexpr int kSums = kColumnSums + kGemmWarps * Tile::kColumns;
   static constexpr int kWork = Tile::kStages * kStage > kSums ? Tile::kStages* kStage : kSums;
-  // Behind it: the results of a split, [row][column] and the row of sums.
+  // After it: the results of a split, [row][column] and the bias gradient.
   static constexpr int kTile = (Tile::kRows + 1) * Tile::kColumns;
 };
 
-// Of the warps' sums in shared memory, the i-th result: [row][column] and then the row of sums.
-// They are added in order.
+// The i-th result from the warps' sums in shared memory, which are added in order. Results are
+// [row][column], then the bias gradient.
 template <typename Tile>
 __device__ float SumOfWarps(const float* memory, int i) {
   using Memory = BlockMemory<Tile>;
@@ -72,7 +71,7 @@ __device__ float SumOfWarps(const float* memory, int i) {
   const int step = is_row ? Memory::kWarpSums : Tile::kColumns;
   float sum = 0;
 #pragma unroll
-  for (int w = 0; w < kProductWarps; ++w) sum += from[w * step];
+  for (int w = 0; w < kGemmWarps; ++w) sum += from[w * step];
   return sum;
 }
 
@@ -89,34 +88,35 @@ struct LoaderOf<Fetch::kStrides, Chunk> {
   using Type = WholeLoader<Chunk, false>;
 };
 
-// Grid: tiles of rows, tiles of columns x blocks of a cluster, products. The blocks of a cluster
-// compute the splits of one tile; then each adds up a part of the tile.
+// Grid: tiles of rows, tiles of columns x blocks of a cluster, GEMMs. The blocks of a cluster
+// compute the splits of one tile; then each block adds up a part of the tile.
 template <typename Tile, Fetch kFetch>
-__global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
-    ProductKernel(const __grid_constant__ ProductCall call) {
+__global__ void __launch_bounds__(kGemmThreads, kGemmBlocksPerMultiprocessor)
+    GemmKernel(const __grid_constant__ GemmBatch call) {
   using Memory = BlockMemory<Tile>;
   constexpr int kChunk = Tile::kChunk;
   constexpr bool kPixels = kFetch == Fetch::kPixels;
   extern __shared__ __align__(16) float memory[];
   float* tiles = memory + Memory::kWork;
-  const Product& p = call.products[blockIdx.z];
+  const Gemm& p = call.gemms[blockIdx.z];
   const int rank = static_cast<int>(blockIdx.y) % call.cluster;
   const int first_m = static_cast<int>(blockIdx.x) * Tile::kRows;
   const int first_n = static_cast<int>(blockIdx.y) / call.cluster * Tile::kColumns;
-  if (first_m >= p.rows || first_n >= p.columns) return;  // the whole cluster
+  if (first_m >= p.rows || first_n >= p.columns) return;  // the same for the whole cluster
 
   typename LoaderOf<kFetch, typename Tile::ChunkA>::Type load_a(p.a, p.a_rows, p.a_taps, first_m,
                                                                 p.rows);
   typename LoaderOf<kFetch, typename Tile::ChunkB>::Type load_b(p.b, p.b_columns, p.b_taps, first_n,
                                                                 p.columns);
-  // Where A are no pixels nothing is left of it.
-  using Pixels = PaddedChunk<Along::kLength, Tile::kRows, kChunk, Tile::ChunkA::kStride - kChunk>;
+  // Compiles to nothing if A is not bytes.
+  using Pixels =
+      PaddedChunk<Contiguous::kReduction, Tile::kRows, kChunk, Tile::ChunkA::kStride - kChunk>;
   PixelLoader<Pixels> pixels(p.a_bytes, p.a_scale, p.a_rows, p.a_taps, first_m,
                              kPixels ? p.rows : 0);
   const int chunks = (p.length + kChunk - 1) / kChunk;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const bool columns = Tile::kHasColumns && call.sums_row && blockIdx.x == 0;
+  const bool columns = Tile::kHasColumns && call.with_bias_gradient && blockIdx.x == 0;
   const int block_splits = call.splits / call.cluster;
   const int size = Tile::kRows * Tile::kColumns + (columns ? Tile::kColumns : 0);
   AwaitPredecessor();
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
       expect(chunk + 1);
     };
     typename Tile::Sums result;
-    if (i > 0) __syncthreads();  // the sums before have been read
+    if (i > 0) __syncthreads();  // the previous sums have been read
     expect(begin);
     float* to = memory;  // where the next chunk arrives
     for (int chunk = begin; chunk < begin + Tile::kStages - 1; ++chunk) {
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
       __syncthreads();
       start(chunk + Tile::kStages - 1, to);
       Tile::Multiply(from, warp, lane, columns, result);
-      // That stage was read in the round before, which all have left.
+      // All warps have finished reading that stage in the previous round.
       if (kPixels && chunk + Tile::kStages - 1 < end) pixels.Store(to);
       to = next_stage(to);
       from = next_stage(const_cast<float*>(from));
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
                 memory + Memory::kColumnSums + warp * Tile::kColumns);
     __syncthreads();
     if (call.splits == 1) break;  // the sums of the warps are the results
-    for (int place = static_cast<int>(threadIdx.x); place < size; place += kProductThreads) {
+    for (int place = static_cast<int>(threadIdx.x); place < size; place += kGemmThreads) {
       tiles[i * Memory::kTile + place] = SumOfWarps<Tile>(memory, place);
     }
   }
@@ -191,14 +191,14 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
   double squares = 0;
   const int last = size * (rank + 1) / call.cluster;
   for (int i = size * rank / call.cluster + static_cast<int>(threadIdx.x); i < last;
-       i += kProductThreads) {
+       i += kGemmThreads) {
     const int row = i / Tile::kColumns;
-    const int m = row < Tile::kRows ? first_m + row : p.rows;  // the row of sums is the last
+    const int m = row < Tile::kRows ? first_m + row : p.rows;  // the bias gradient is the last row
     const int n = first_n + i % Tile::kColumns;
     if ((row < Tile::kRows && m >= p.rows) || n >= p.columns) continue;
     float sum = call.splits == 1 ? SumOfWarps<Tile>(memory, i) : 0.0F;
     for (int first = 0; first < call.splits && call.splits > 1; first += kAtOnce) {
-      float parts[kAtOnce];  // all on their way before the first is added
+      float parts[kAtOnce];  // all are loaded before the first is added
 #pragma unroll
       for (int j = 0; j < kAtOnce; ++j) {
         parts[j] = 0;
@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
 #pragma unroll
       for (int j = 0; j < kAtOnce; ++j) sum += parts[j];
     }
-    sum = Finished(p, call.finish, m, n, sum);
+    sum = Finished(p, call.epilogue, m, n, sum);
     p.c[At(p.c_rows, m) + At(p.c_columns, n)] = sum;
     if (call.squares != nullptr) squares += static_cast<double>(sum) * static_cast<double>(sum);
   }
@@ -220,46 +220,48 @@ __global__ void __launch_bounds__(kProductThreads, kProductBlocksPerProcessor)
   if (call.cluster > 1) cluster.sync();  // the tiles have been read
 }
 
-// Blocks of a call with tiles of this size.
-dim3 ProductGrid(const ProductCall& call, int tile_rows, int tile_columns);
+// Grid of a call with tiles of this size.
+dim3 GemmGrid(const GemmBatch& call, int tile_rows, int tile_columns);
 
 template <typename Tile, Fetch kFetch>
-void LaunchTile(const ProductCall& call, cudaStream_t stream) {
+void LaunchTile(const GemmBatch& call, cudaStream_t stream) {
   using Memory = BlockMemory<Tile>;
   const int block_splits = call.splits / call.cluster;
   const std::size_t bytes =
       sizeof(float) * (Memory::kWork + (call.splits > 1 ? block_splits * Memory::kTile : 0));
-  const auto kernel = ProductKernel<Tile, kFetch>;
+  const auto kernel = GemmKernel<Tile, kFetch>;
   if (call.cluster > kPortableCluster) {
     CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-              "clusters of a matrix product");
+              "cluster size of a GEMM");
   }
-  LaunchKernel("matrix product", kernel,
-               {.grid = ProductGrid(call, Tile::kRows, Tile::kColumns),
-                .block = kProductThreads,
+  LaunchKernel("GEMM", kernel,
+               {.grid = GemmGrid(call, Tile::kRows, Tile::kColumns),
+                .block = kGemmThreads,
                 .shared_bytes = bytes,
                 .stream = stream,
-                .follow = call.follow,
+                .order = call.order,
                 .cluster = dim3(1, call.cluster, 1)},
                call);
 }
 
 // All kernels of one Precision; Tiles::Of<rows, columns, a, b> are its tiles.
 template <Precision kPrecision, typename Tiles>
-struct ProductKernels {
-  static void Launch(const ProductCall& call, cudaStream_t stream) {
+struct GemmKernels {
+  static void Launch(const GemmBatch& call, cudaStream_t stream) {
     if (call.bytes) {
-      using Tile = typename Tiles::template Of<32, 32, Along::kLength, Along::kSide>;
+      using Tile = typename Tiles::template Of<32, 32, Contiguous::kReduction, Contiguous::kOutput>;
       return LaunchTile<Tile, Fetch::kPixels>(call, stream);
     }
-    if (call.a_along == Along::kSide) return Fetched<Along::kSide, Along::kSide>(call, stream);
-    if (call.b_along == Along::kSide) return Fetched<Along::kLength, Along::kSide>(call, stream);
-    Fetched<Along::kLength, Along::kLength>(call, stream);
+    if (call.a_contiguous == Contiguous::kOutput)
+      return Fetched<Contiguous::kOutput, Contiguous::kOutput>(call, stream);
+    if (call.b_contiguous == Contiguous::kOutput)
+      return Fetched<Contiguous::kReduction, Contiguous::kOutput>(call, stream);
+    Fetched<Contiguous::kReduction, Contiguous::kReduction>(call, stream);
   }
 
  private:
-  template <Along kA, Along kB>
-  static void Fetched(const ProductCall& call, cudaStream_t stream) {
+  template <Contiguous kA, Contiguous kB>
+  static void Fetched(const GemmBatch& call, cudaStream_t stream) {
     using Tile = typename Tiles::template Of<32, 32, kA, kB>;
     switch (FetchOf(call)) {
       case Fetch::kTables:
@@ -274,16 +276,16 @@ struct ProductKernels {
     }
   }
 
-  template <Along kA, Along kB, Fetch kFetch>
-  static void Whole(const ProductCall& call, cudaStream_t stream) {
-    IfTile<kA, kB, kFetch, ProductTile::k64x32>(call, stream);
-    IfTile<kA, kB, kFetch, ProductTile::k48x32>(call, stream);
-    IfTile<kA, kB, kFetch, ProductTile::k32x32>(call, stream);
-    IfTile<kA, kB, kFetch, ProductTile::k32x16>(call, stream);
+  template <Contiguous kA, Contiguous kB, Fetch kFetch>
+  static void Whole(const GemmBatch& call, cudaStream_t stream) {
+    IfTile<kA, kB, kFetch, GemmTile::k64x32>(call, stream);
+    IfTile<kA, kB, kFetch, GemmTile::k48x32>(call, stream);
+    IfTile<kA, kB, kFetch, GemmTile::k32x32>(call, stream);
+    IfTile<kA, kB, kFetch, GemmTile::k32x16>(call, stream);
   }
 
-  template <Along kA, Along kB, Fetch kFetch, ProductTile kTile>
-  static void IfTile(const ProductCall& call, cudaStream_t stream) {
+  template <Contiguous kA, Contiguous kB, Fetch kFetch, GemmTile kTile>
+  static void IfTile(const GemmBatch& call, cudaStream_t stream) {
     if constexpr (HasTile(kPrecision, kTile)) {
       using Tile = typename Tiles::template Of<TileRows(kTile), TileColumns(kTile), kA, kB>;
       if (call.tile == kTile) LaunchTile<Tile, kFetch>(call, stream);
@@ -291,4 +293,4 @@ struct ProductKernels {
   }
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -6,57 +6,58 @@
 
 #include "uper/nn/cuda/gemm/gemm.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// How operands of a product come into shared memory, a chunk of the length at a time.
+// Loads operands of a GEMM into shared memory, one chunk of k at a time.
 
 inline constexpr int kWarp = 32;
-inline constexpr int kProductWarps = 8;  // they share the length
-inline constexpr int kProductThreads = kProductWarps * kWarp;
+inline constexpr int kGemmWarps = 8;  // they split k
+inline constexpr int kGemmThreads = kGemmWarps * kWarp;
 
 __device__ inline int At(const Offsets& offsets, int i) {
   return offsets.table != nullptr ? __ldg(offsets.table + i) : i * offsets.stride;
 }
 
-// An operand's chunk of kLength_ steps in shared memory: [side][length + pad] if its length lies
-// along memory, else [length][side + pad]. The extra floats spread the rows over the banks.
-template <Along kAlong_, int kSide_, int kLength_, int kPad>
+// An operand's chunk of kLength_ values of k in shared memory: [side][k + pad] if k is contiguous,
+// else [k][side + pad]. The padding spreads the rows over the banks. A side is m for A and n for B.
+template <Contiguous kContiguous_, int kSide_, int kLength_, int kPad>
 struct PaddedChunk {
-  static constexpr Along kAlong = kAlong_;
+  static constexpr Contiguous kContiguous = kContiguous_;
   static constexpr int kSide = kSide_;
   static constexpr int kLength = kLength_;
-  static constexpr int kStride = (kAlong == Along::kLength ? kLength : kSide) + kPad;
-  static constexpr int kFloats = (kAlong == Along::kLength ? kSide : kLength) * kStride;
+  static constexpr int kStride = (kContiguous == Contiguous::kReduction ? kLength : kSide) + kPad;
+  static constexpr int kFloats =
+      (kContiguous == Contiguous::kReduction ? kSide : kLength) * kStride;
 };
 
 // Which groups of kWidth floats of a chunk a thread copies.
 template <typename Chunk, int kWidth>
 struct CopyPlan {
-  static constexpr Along kAlong = Chunk::kAlong;
+  static constexpr Contiguous kContiguous = Chunk::kContiguous;
   static constexpr int kSide = Chunk::kSide;
   static constexpr int kLength = Chunk::kLength;
   static constexpr int kPieces = kSide * kLength / kWidth;
-  static constexpr int kCopies = (kPieces + kProductThreads - 1) / kProductThreads;
-  static constexpr bool kRagged = kPieces % kProductThreads != 0;
+  static constexpr int kCopies = (kPieces + kGemmThreads - 1) / kGemmThreads;
+  static constexpr bool kRagged = kPieces % kGemmThreads != 0;
 
-  __device__ static int Piece(int i) { return i * kProductThreads + static_cast<int>(threadIdx.x); }
+  __device__ static int Piece(int i) { return i * kGemmThreads + static_cast<int>(threadIdx.x); }
   __device__ static bool IsThere(int i) { return !kRagged || Piece(i) < kPieces; }
   __device__ static int SideOf(int i) {
-    if (kAlong == Along::kLength) return Piece(i) / (kLength / kWidth);
+    if (kContiguous == Contiguous::kReduction) return Piece(i) / (kLength / kWidth);
     return Piece(i) % (kSide / kWidth) * kWidth;
   }
   __device__ static int StepOf(int i) {
-    if (kAlong == Along::kLength) return Piece(i) % (kLength / kWidth) * kWidth;
+    if (kContiguous == Contiguous::kReduction) return Piece(i) % (kLength / kWidth) * kWidth;
     return Piece(i) / (kSide / kWidth);
   }
-  // In the chunk.
+  // Offset in the chunk.
   __device__ static int PlaceOf(int i) {
-    return kAlong == Along::kLength ? SideOf(i) * Chunk::kStride + StepOf(i)
-                                    : StepOf(i) * Chunk::kStride + SideOf(i);
+    return kContiguous == Contiguous::kReduction ? SideOf(i) * Chunk::kStride + StepOf(i)
+                                                 : StepOf(i) * Chunk::kStride + SideOf(i);
   }
 };
 
-// Starts the copy of one chunk; entries beyond the sides and the end become 0.
+// Copies one chunk; entries beyond the sides and beyond the end of k become 0.
 template <typename Chunk, bool kVectors>
 class ChunkLoader {
  public:
@@ -70,7 +71,7 @@ class ChunkLoader {
     }
   }
 
-  // The next Start() is for the chunk that begins there.
+  // The next Start() is for the chunk that begins at `begin`.
   __device__ void Expect(int begin, int end) {
     begin_ = begin;
     end_ = end;
@@ -99,19 +100,20 @@ class ChunkLoader {
   int end_ = 0;
 };
 
-// The same for vectors and whole chunks, with next to no arithmetic: beyond the sides the last ones
-// are read again, for results that nobody wants. The thread has what the next Start() needs in
-// registers, so that it need not wait. kTables: taps lie in tables, else they have a stride.
+// The same for vectors and whole chunks, with almost no arithmetic. Beyond the sides it reads the
+// last side again, for results that are not stored. The thread keeps in registers what the next
+// Start() needs, so that it does not wait. kTables: tap offsets come from tables; otherwise taps
+// have a stride.
 template <typename Chunk, bool kTables>
 class WholeLoader {
-  static constexpr Along kAlong = Chunk::kAlong;
+  static constexpr Contiguous kContiguous = Chunk::kContiguous;
   static constexpr int kLength = Chunk::kLength;
 
  public:
   __device__ WholeLoader(const float* base, const Offsets& side, const Offsets& taps, int first,
                          int sides)
       : table_(taps.table), stride_(taps.stride) {
-    const int last = kAlong == Along::kLength ? sides - 1 : sides - 4;
+    const int last = kContiguous == Contiguous::kReduction ? sides - 1 : sides - 4;
 #pragma unroll
     for (int i = 0; i < Plan::kCopies; ++i) {
       const int at = min(first + Plan::SideOf(i), last);
@@ -146,9 +148,9 @@ class WholeLoader {
 
  private:
   using Plan = CopyPlan<Chunk, 4>;
-  // Along the length all copies of a thread are of the same step.
-  static constexpr int kTaps = kTables && kAlong == Along::kSide ? Plan::kCopies : 1;
-  static_assert(kAlong == Along::kSide || kProductThreads % (kLength / 4) == 0);
+  // If k is not contiguous, all copies of a thread have the same k.
+  static constexpr int kTaps = kTables && kContiguous == Contiguous::kOutput ? Plan::kCopies : 1;
+  static_assert(kContiguous == Contiguous::kOutput || kGemmThreads % (kLength / 4) == 0);
 
   const int* table_;
   int stride_;
@@ -156,8 +158,8 @@ class WholeLoader {
   int taps_[kTaps] = {};
 };
 
-// The same for pixels, whose length lies along memory: they are fetched into registers, four at a
-// time, and become floats on the way to shared memory.
+// The same for bytes with contiguous k: loaded into registers, four at a time, and converted to
+// floats on the way to shared memory.
 template <typename Chunk>
 class PixelLoader {
   static constexpr int kSide = Chunk::kSide;
@@ -194,15 +196,15 @@ class PixelLoader {
 
  private:
   static constexpr int kQuads = Chunk::kLength / 4;
-  static constexpr int kCopies = (kSide * kQuads + kProductThreads - 1) / kProductThreads;
+  static constexpr int kCopies = (kSide * kQuads + kGemmThreads - 1) / kGemmThreads;
 
   __device__ static int SideOf(int i) {
-    return (i * kProductThreads + static_cast<int>(threadIdx.x)) / kQuads;
+    return (i * kGemmThreads + static_cast<int>(threadIdx.x)) / kQuads;
   }
   __device__ static int StepOf(int i) {
-    return (i * kProductThreads + static_cast<int>(threadIdx.x)) % kQuads * 4;
+    return (i * kGemmThreads + static_cast<int>(threadIdx.x)) % kQuads * 4;
   }
-  // A byte in the lowest place of the float 2^23 is that float plus the byte: cheaper than a
+  // A byte in the lowest bits of the float 2^23 is that float plus the byte. This is cheaper than a
   // conversion.
   template <int kByte>
   __device__ float Value(int i) const {
@@ -218,4 +220,4 @@ class PixelLoader {
   unsigned pixels_[kCopies];
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

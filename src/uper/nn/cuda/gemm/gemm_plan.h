@@ -2,14 +2,14 @@
 
 #include "uper/nn/cuda/gemm/gemm.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// How a call is cut into blocks, from a rough model of a large GPU. The model's numbers are
-// constants, so that the order of additions depends on shapes alone.
+// Decides how a call is cut into blocks, with a rough model of a large GPU. The model's parameters
+// are constants, so that the order of additions depends only on the shapes.
 
 // Chooses tile, splits and cluster.
-void Plan(ProductCall& call);
-// Tile and cluster for the splits that the call has: the sums stay the same bits.
-void PlanBlocks(ProductCall& call);
+void Plan(GemmBatch& call);
+// Chooses tile and cluster for the call's splits; the sums keep the same bits.
+void PlanBlocks(GemmBatch& call);
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -7,36 +7,36 @@
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-struct ProductCase {
+struct GemmCase {
   int rows, columns, length;
-  Along a_along, b_along;
+  Contiguous a_contiguous, b_contiguous;
   bool vectors;
-  ProductTile tile;
+  GemmTile tile;
   int splits, cluster;
-  ProductFinish finish;
-  bool sums_row = false;
+  GemmEpilogue epilogue;
+  bool with_bias_gradient = false;
 };
 
-// Of a result, as a share of the sum over its terms' magnitudes. Rounding to 11 bits changes an
-// operand by 2^-11 of it at most. Of two such terms each, an operand loses 2^-23 and the product of
-// the second terms is 2^-22; fp32's own rounding comes on top.
+// Tolerance relative to the sum of the terms' magnitudes. Rounding to 11 bits changes an operand by
+// at most 2^-11 of it. With two such terms, an operand loses 2^-23, and the missing product of the
+// second terms is 2^-22. The rounding of fp32 is added to that.
 double LargestError(Precision precision) {
   return precision == Precision::kTf32 ? std::ldexp(1.01, -10) : std::ldexp(1.0, -20);
 }
 
-// Offsets that jump about: entry i lies at table[i].
-std::vector<int> JumpingOffsets(int count, int step) {
+// Scattered offsets: entry i lies at table[i].
+std::vector<int> KinkOffsets(int count, int step) {
   std::vector<int> table(count);
   for (int i = 0; i < count; ++i) table[i] = (i * 7 + 3) % count * step;
   return table;
 }
 
-// What a check uses.
+// The parts of a check.
 struct CheckOptions {
-  bool tables = false;  // operands are read through them
+  bool tables = false;  // operands are read through tables
   Precision precision = Precision::kFp32;
   bool whole = false;  // operands are small whole numbers: every result must be exact
 };
@@ -49,21 +49,21 @@ std::vector<float> Operand(std::size_t count, const std::string& name, bool whol
   return values;
 }
 
-// Two products in one call, compared with plain loops. Returns the results.
-std::vector<float> Check(const ProductCase& c, const CheckOptions& options) {
+// Two GEMMs in one call, compared with plain loops. Returns the results.
+std::vector<float> Check(const GemmCase& c, const CheckOptions& options) {
   const bool tables = options.tables;
   SCOPED_TRACE(testing::Message() << c.rows << "x" << c.columns << "x" << c.length << " along "
-                                  << int(c.a_along) << int(c.b_along) << " vectors " << c.vectors
-                                  << " tile " << int(c.tile) << " splits " << c.splits << "/"
-                                  << c.cluster << " finish " << int(c.finish) << " tables "
+                                  << int(c.a_contiguous) << int(c.b_contiguous) << " vectors "
+                                  << c.vectors << " tile " << int(c.tile) << " splits " << c.splits
+                                  << "/" << c.cluster << " finish " << int(c.epilogue) << " tables "
                                   << tables << " precision " << int(options.precision));
-  const bool a_rows_far = c.a_along == Along::kLength;
-  const bool b_columns_far = c.b_along == Along::kLength;
-  // The index that is not along memory may jump.
+  const bool a_rows_far = c.a_contiguous == Contiguous::kReduction;
+  const bool b_columns_far = c.b_contiguous == Contiguous::kReduction;
+  // The index that is not contiguous may be scattered.
   const std::vector<int> a_table =
-      JumpingOffsets(a_rows_far ? c.rows : c.length, a_rows_far ? c.length : c.rows);
+      KinkOffsets(a_rows_far ? c.rows : c.length, a_rows_far ? c.length : c.rows);
   const std::vector<int> b_table =
-      JumpingOffsets(b_columns_far ? c.columns : c.length, b_columns_far ? c.length : c.columns);
+      KinkOffsets(b_columns_far ? c.columns : c.length, b_columns_far ? c.length : c.columns);
   const auto far = [](int i, const std::vector<int>& table, bool use, int step) {
     return use ? table[i] : i * step;
   };
@@ -78,17 +78,17 @@ std::vector<float> Check(const ProductCase& c, const CheckOptions& options) {
   std::vector<int> every_step(c.length);
   for (int k = 0; k < c.length; ++k) every_step[k] = k;
   const DeviceBuffer<int> gpu_steps = OnGpu(every_step);
-  const int all_rows = c.rows + (c.sums_row ? 1 : 0);
-  ProductCall call;
+  const int all_rows = c.rows + (c.with_bias_gradient ? 1 : 0);
+  GemmBatch call;
   call.count = 2;
-  call.a_along = c.a_along;
-  call.b_along = c.b_along;
+  call.a_contiguous = c.a_contiguous;
+  call.b_contiguous = c.b_contiguous;
   call.vectors = c.vectors;
   call.tile = c.tile;
   call.splits = c.splits;
   call.cluster = c.cluster;
-  call.finish = c.finish;
-  call.sums_row = c.sums_row;
+  call.epilogue = c.epilogue;
+  call.with_bias_gradient = c.with_bias_gradient;
   call.precision = options.precision;
   std::vector<std::vector<float>> a, b, bias, mask;
   std::vector<DeviceBuffer<float>> memory, results;
@@ -98,7 +98,7 @@ std::vector<float> Check(const ProductCase& c, const CheckOptions& options) {
     b.push_back(Operand(std::size_t{1} * c.length * c.columns, "b" + name, options.whole));
     bias.push_back(Operand(c.columns, "bias" + name, options.whole));
     mask.push_back(RandomFloats(std::size_t{1} * c.rows * c.columns, "mask" + name));
-    Product& p = call.products[i];
+    Gemm& p = call.gemms[i];
     p.rows = c.rows;
     p.columns = c.columns;
     p.length = c.length;
@@ -119,10 +119,10 @@ std::vector<float> Check(const ProductCase& c, const CheckOptions& options) {
     p.c = results.emplace_back(Poisoned(std::size_t{1} * all_rows * c.columns)).data();
     p.c_rows = {nullptr, c.columns};
   }
-  if (!SuitsTile(call, call.tile)) return {};
-  DeviceBuffer<double> squares(ProductBlocks(call));
+  if (!SupportsTile(call, call.tile)) return {};
+  DeviceBuffer<double> squares(GemmBlocks(call));
   call.squares = squares.data();
-  LaunchProducts(call, nullptr);
+  LaunchGemms(call, nullptr);
   double found_squares = 0, expected_squares = 0, worst = 0;
   for (const double part : FromGpu(squares)) found_squares += part;
   std::vector<float> all;
@@ -139,16 +139,16 @@ std::vector<float> Check(const ProductCase& c, const CheckOptions& options) {
           sum += term;
           size += std::abs(term);
         }
-        if (c.finish == ProductFinish::kBiasRelu) sum = std::max(0.0, sum + double{bias[i][n]});
-        if (c.finish == ProductFinish::kMask && !(mask[i][m * c.columns + n] > 0)) sum = 0;
+        if (c.epilogue == GemmEpilogue::kBiasRelu) sum = std::max(0.0, sum + double{bias[i][n]});
+        if (c.epilogue == GemmEpilogue::kMask && !(mask[i][m * c.columns + n] > 0)) sum = 0;
         const double error = std::abs(double{found[expected.size()]} - sum);
-        // The row of sums is fp32 always.
+        // The bias gradient is always fp32.
         const Precision precision = m < c.rows ? options.precision : Precision::kFp32;
         EXPECT_LE(error, LargestError(precision) * (size + std::abs(sum))) << m << ", " << n;
         if (m < c.rows && size > 0) worst = std::max(worst, error / size);
         expected.push_back(sum);
         expected_squares += sum * sum;
-        if (testing::Test::HasFailure()) return {};  // one is enough
+        if (testing::Test::HasFailure()) return {};  // one failure is enough
       }
     }
     if (options.precision == Precision::kFp32) {
@@ -160,49 +160,52 @@ std::vector<float> Check(const ProductCase& c, const CheckOptions& options) {
   if (options.whole) {
     EXPECT_EQ(worst, 0);
   }
-  // It was no other precision: fp32 and tf32x3 are far better.
+  // not computed with another precision: fp32 and tf32x3 are far better
   if (options.precision == Precision::kTf32 && !options.whole && c.rows * c.columns > 100) {
     EXPECT_GT(worst, std::ldexp(1.0, -17));
   }
   return all;
 }
 
-class ProductTest : public GpuTest {};
+class GemmTest : public GpuTest {};
 
 // One element at a time.
-std::vector<ProductCase> OddCases() {
-  constexpr auto kTile = ProductTile::k32x32;
-  return {
-      {1, 1, 1, Along::kLength, Along::kSide, false, kTile, 1, 1, ProductFinish::kBiasRelu},
-      {33, 31, 67, Along::kLength, Along::kSide, false, kTile, 1, 1, ProductFinish::kBiasRelu},
-      {35, 45, 99, Along::kLength, Along::kLength, false, kTile, 2, 2, ProductFinish::kMask},
-      {37, 5, 131, Along::kSide, Along::kSide, false, kTile, 3, 1, ProductFinish::kStore, true}};
+std::vector<GemmCase> OddCases() {
+  constexpr auto kTile = GemmTile::k32x32;
+  return {{1, 1, 1, Contiguous::kReduction, Contiguous::kOutput, false, kTile, 1, 1,
+           GemmEpilogue::kBiasRelu},
+          {33, 31, 67, Contiguous::kReduction, Contiguous::kOutput, false, kTile, 1, 1,
+           GemmEpilogue::kBiasRelu},
+          {35, 45, 99, Contiguous::kReduction, Contiguous::kReduction, false, kTile, 2, 2,
+           GemmEpilogue::kMask},
+          {37, 5, 131, Contiguous::kOutput, Contiguous::kOutput, false, kTile, 3, 1,
+           GemmEpilogue::kStore, true}};
 }
 
-// Four at a time, also whole chunks.
-std::vector<ProductCase> VectorCases() {
-  std::vector<ProductCase> cases;
+// Four at a time, also in whole chunks.
+std::vector<GemmCase> VectorCases() {
+  std::vector<GemmCase> cases;
   for (int i = 0; i < kTileCount; ++i) {
-    const auto tile = static_cast<ProductTile>(i);
+    const auto tile = static_cast<GemmTile>(i);
     for (const auto& [splits, cluster] : {std::pair(1, 1), {3, 3}, {4, 2}, {16, 16}}) {
-      for (const int length : {260, 320}) {  // the second is whole chunks
-        cases.push_back({100, 36, length, Along::kLength, Along::kSide, true, tile, splits, cluster,
-                         ProductFinish::kBiasRelu});
-        cases.push_back({100, 36, length, Along::kLength, Along::kLength, true, tile, splits,
-                         cluster, ProductFinish::kMask});
-        cases.push_back({100, 36, length, Along::kSide, Along::kSide, true, tile, splits, cluster,
-                         ProductFinish::kStore, true});
+      for (const int length : {260, 320}) {  // 320 is a multiple of the chunk
+        cases.push_back({100, 36, length, Contiguous::kReduction, Contiguous::kOutput, true, tile,
+                         splits, cluster, GemmEpilogue::kBiasRelu});
+        cases.push_back({100, 36, length, Contiguous::kReduction, Contiguous::kReduction, true,
+                         tile, splits, cluster, GemmEpilogue::kMask});
+        cases.push_back({100, 36, length, Contiguous::kOutput, Contiguous::kOutput, true, tile,
+                         splits, cluster, GemmEpilogue::kStore, true});
       }
-      cases.push_back({100, 36, 261, Along::kSide, Along::kSide, true, tile, splits, cluster,
-                       ProductFinish::kStore, true});
+      cases.push_back({100, 36, 261, Contiguous::kOutput, Contiguous::kOutput, true, tile, splits,
+                       cluster, GemmEpilogue::kStore, true});
     }
   }
   return cases;
 }
 
-TEST_F(ProductTest, OddShapesOneElementAtATime) {
+TEST_F(GemmTest, OddShapesOneElementAtATime) {
   for (const Precision precision : kAllPrecisions) {
-    for (const ProductCase& c : OddCases()) {
+    for (const GemmCase& c : OddCases()) {
       for (const bool tables : {false, true}) {
         Check(c, {.tables = tables, .precision = precision});
       }
@@ -210,9 +213,9 @@ TEST_F(ProductTest, OddShapesOneElementAtATime) {
   }
 }
 
-TEST_F(ProductTest, VectorsAndTiles) {
+TEST_F(GemmTest, VectorsAndTiles) {
   for (const Precision precision : kAllPrecisions) {
-    for (const ProductCase& c : VectorCases()) {
+    for (const GemmCase& c : VectorCases()) {
       for (const bool tables : {false, true}) {
         Check(c, {.tables = tables, .precision = precision});
       }
@@ -220,25 +223,34 @@ TEST_F(ProductTest, VectorsAndTiles) {
   }
 }
 
-// Eleven bits hold them, and 24 bits all sums: no index may be mistaken for another.
-TEST_F(ProductTest, SmallWholeNumbersAreExactInEveryPrecision) {
+// Eleven bits hold the operands and 24 bits hold all sums: no index may be mistaken for another.
+TEST_F(GemmTest, SmallWholeNumbersAreExactInEveryPrecision) {
   for (const Precision precision : kAllPrecisions) {
     for (const auto& cases : {OddCases(), VectorCases()}) {
-      for (const ProductCase& c : cases) Check(c, {.precision = precision, .whole = true});
+      for (const GemmCase& c : cases) Check(c, {.precision = precision, .whole = true});
     }
   }
 }
 
-TEST_F(ProductTest, BlocksAndRepetitionsDoNotChangeTheBits) {
+TEST_F(GemmTest, BlocksAndRepetitionsDoNotChangeTheBits) {
   for (const Precision precision : kAllPrecisions) {
-    for (const auto& [a_along, b_along] : {std::pair(Along::kLength, Along::kSide),
-                                           {Along::kLength, Along::kLength},
-                                           {Along::kSide, Along::kSide}}) {
-      ProductCase c{
-          100, 36, 320, a_along, b_along, true, ProductTile::k32x32, 4, 1, ProductFinish::kStore};
+    for (const auto& [a_contiguous, b_contiguous] :
+         {std::pair(Contiguous::kReduction, Contiguous::kOutput),
+          {Contiguous::kReduction, Contiguous::kReduction},
+          {Contiguous::kOutput, Contiguous::kOutput}}) {
+      GemmCase c{100,
+                 36,
+                 320,
+                 a_contiguous,
+                 b_contiguous,
+                 true,
+                 GemmTile::k32x32,
+                 4,
+                 1,
+                 GemmEpilogue::kStore};
       const std::vector<float> first = Check(c, {.precision = precision});
       for (int i = 0; i < kTileCount; ++i) {
-        c.tile = static_cast<ProductTile>(i);
+        c.tile = static_cast<GemmTile>(i);
         for (const int cluster : {1, 2, 4}) {
           c.cluster = cluster;
           if (!HasTile(precision, c.tile)) continue;
@@ -249,17 +261,17 @@ TEST_F(ProductTest, BlocksAndRepetitionsDoNotChangeTheBits) {
   }
 }
 
-TEST_F(ProductTest, EveryPrecisionHasBitsOfItsOwn) {
-  const ProductCase c{100,
-                      36,
-                      320,
-                      Along::kLength,
-                      Along::kSide,
-                      true,
-                      ProductTile::k32x32,
-                      1,
-                      1,
-                      ProductFinish::kStore};
+TEST_F(GemmTest, EveryPrecisionHasBitsOfItsOwn) {
+  const GemmCase c{100,
+                   36,
+                   320,
+                   Contiguous::kReduction,
+                   Contiguous::kOutput,
+                   true,
+                   GemmTile::k32x32,
+                   1,
+                   1,
+                   GemmEpilogue::kStore};
   const std::vector<float> fp32 = Check(c, {.precision = Precision::kFp32});
   const std::vector<float> tf32 = Check(c, {.precision = Precision::kTf32});
   const std::vector<float> tf32x3 = Check(c, {.precision = Precision::kTf32x3});
@@ -268,8 +280,8 @@ TEST_F(ProductTest, EveryPrecisionHasBitsOfItsOwn) {
   EXPECT_GT(RelativeError(tf32, fp32), 10 * RelativeError(tf32x3, fp32));
 }
 
-// What is not finite must not become a number on its way through the tensor cores.
-TEST_F(ProductTest, WhatIsNotFiniteStaysSo) {
+// NaN and infinity must not become finite numbers on their way through the tensor cores.
+TEST_F(GemmTest, WhatIsNotFiniteStaysSo) {
   for (const Precision precision : kAllPrecisions) {
     for (const float bad :
          {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
@@ -277,37 +289,37 @@ TEST_F(ProductTest, WhatIsNotFiniteStaysSo) {
       a[5] = bad;
       const DeviceBuffer<float> gpu_a = OnGpu(a), gpu_b = OnGpu(std::vector<float>(64, 1.0F));
       DeviceBuffer<float> c = Poisoned(1);
-      ProductCall call;
+      GemmBatch call;
       call.precision = precision;
-      Product& p = call.products[0];
+      Gemm& p = call.gemms[0];
       p.rows = p.columns = 1;
       p.length = 64;
       p.a = gpu_a.data();
       p.b = gpu_b.data();
       p.a_taps.stride = p.b_taps.stride = 1;
       p.c = c.data();
-      LaunchProducts(call, nullptr);
+      LaunchGemms(call, nullptr);
       EXPECT_FALSE(std::isfinite(FromGpu(c)[0])) << int(precision) << " " << bad;
     }
   }
 }
 
-TEST_F(ProductTest, MoreSplitsThanChunksAndNoLength) {
+TEST_F(GemmTest, MoreSplitsThanChunksAndNoLength) {
   for (const Precision precision : kAllPrecisions) {
-    Check({4, 4, 8, Along::kLength, Along::kSide, true, ProductTile::k32x32, 5, 5,
-           ProductFinish::kStore},
+    Check({4, 4, 8, Contiguous::kReduction, Contiguous::kOutput, true, GemmTile::k32x32, 5, 5,
+           GemmEpilogue::kStore},
           {.precision = precision});
-    ProductCall call;
+    GemmBatch call;
     call.precision = precision;
-    Product& p = call.products[0];
+    Gemm& p = call.gemms[0];
     p.rows = p.columns = 4;
     DeviceBuffer<float> c = Poisoned(16);
     p.a = p.b = p.c = c.data();
     p.c_rows.stride = 4;
-    LaunchProducts(call, nullptr);
+    LaunchGemms(call, nullptr);
     EXPECT_EQ(FromGpu(c), std::vector<float>(16, 0.0F));
   }
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

@@ -2,30 +2,32 @@
 
 #include "uper/nn/cuda/gemm/gemm_operands.cuh"
 
-namespace uper {
+namespace uper::cuda {
 
-// What tiles of products on tensor cores share: how operands lie in shared memory, and what a warp
-// and a lane have of them. Sides are taken in groups of 8: two of A and one of B are a tile of the
-// hardware.
-template <int kRows_, int kColumns_, Along kA, Along kB>
+// What the tiles of GEMMs on tensor cores share: the layout of operands in shared memory, and the
+// parts of a warp and a lane. Rows and columns come in groups of 8; two groups of A and one of B
+// are a tile of the hardware.
+template <int kRows_, int kColumns_, Contiguous kA, Contiguous kB>
 struct MmaTileShape {
   static constexpr int kRows = kRows_;
   static constexpr int kColumns = kColumns_;
-  static constexpr int kChunk = ProductChunk(kA);
-  static constexpr bool kHasColumns = kA == Along::kSide;  // there may be a row of sums
-  static constexpr int kSteps = kChunk / kProductWarps;    // of a chunk for one warp
-  static constexpr int kLaneSteps = kSteps / 4;            // of one lane
+  static constexpr int kChunk = GemmChunk(kA);
+  static constexpr bool kHasColumns = kA == Contiguous::kOutput;  // there may be a bias gradient
+  static constexpr int kSteps = kChunk / kGemmWarps;              // per warp and chunk
+  static constexpr int kLaneSteps = kSteps / 4;                   // per lane
   static_assert(kSteps == 4 || kSteps == 8);
-  // A warp reads 8 x 4 floats at a time: 8 rows 4 banks apart, or 4 rows 8 banks apart.
-  template <Along kAlong, int kSide>
-  using ChunkOf = PaddedChunk<kAlong, kSide, kChunk, kAlong == Along::kLength ? 4 : 8>;
+  // A warp reads 8 x 4 floats at a time: 8 rows that are 4 banks apart, or 4 rows that are 8 apart.
+  template <Contiguous kContiguous, int kSide>
+  using ChunkOf =
+      PaddedChunk<kContiguous, kSide, kChunk, kContiguous == Contiguous::kReduction ? 4 : 8>;
   using ChunkA = ChunkOf<kA, kRows>;
   using ChunkB = ChunkOf<kB, kColumns>;
-  static constexpr int kSumsStride = kColumns + 8;  // of a row of a warp's sums in shared memory
+  static constexpr int kSumsStride =
+      kColumns + 8;  // pitch of a row of a warp's sums in shared memory
 
   static constexpr int kGroupsM = kRows / 8;
   static constexpr int kGroupsN = kColumns / 8;
   static_assert(kGroupsM % 2 == 0 && kGroupsN % 2 == 0);
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

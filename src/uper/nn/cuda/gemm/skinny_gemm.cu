@@ -9,25 +9,25 @@
 #include "uper/nn/cuda/gemm/skinny_gemm.h"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-constexpr int kChunk = ProductChunk(Along::kLength);
-constexpr int kSteps = kChunk / kProductWarps;  // of a chunk for one warp
-// Chunks whose weights are fetched at a time: all that a split of the Atari network has, so that
-// nothing is left to wait for when the inputs are there.
-constexpr int kAhead = 7;
-constexpr int kColumns = kWarp;  // of a block
+constexpr int kChunk = GemmChunk(Contiguous::kReduction);
+constexpr int kSteps = kChunk / kGemmWarps;  // per warp and chunk
+// Chunks whose weights are loaded at a time: a whole split of the Atari network, so that no weights
+// are missing when the inputs arrive.
+constexpr int kSpeculative = 7;
+constexpr int kColumns = kWarp;  // per block
 
-// Of one split.
+// Per split.
 int MostChunks(int length, int splits) { return (length / kChunk + splits - 1) / splits; }
 
-// Grid: groups of columns, splits. A lane has a column, the warps share the length as in a product.
+// Grid: groups of columns, splits. A lane computes a column; the warps split k as in GemmKernel.
 template <int kRows>
-__global__ void __launch_bounds__(kProductThreads, 2)
-    FewRowsKernel(const __grid_constant__ Product p, int splits, int most_chunks) {
+__global__ void __launch_bounds__(kGemmThreads, 2)
+    SkinnyGemmKernel(const __grid_constant__ Gemm p, int splits, int most_chunks) {
   extern __shared__ __align__(16) float inputs[];  // [row][step] of the split
-  __shared__ float warp_sums[kProductWarps][kRows][kColumns];
+  __shared__ float warp_sums[kGemmWarps][kRows][kColumns];
   __shared__ float tile[kRows][kColumns];
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -37,9 +37,9 @@ __global__ void __launch_bounds__(kProductThreads, 2)
   const int begin = chunks * split / splits;
   const int end = chunks * (split + 1) / splits;
   const float* weights = p.b + (begin * kChunk + warp * kSteps) * p.b_taps.stride + column;
-  const auto fetch = [&](int first, float(&w)[kAhead][kSteps]) {
+  const auto fetch = [&](int first, float(&w)[kSpeculative][kSteps]) {
 #pragma unroll
-    for (int chunk = 0; chunk < kAhead; ++chunk) {
+    for (int chunk = 0; chunk < kSpeculative; ++chunk) {
       if (begin + first + chunk >= end) break;
 #pragma unroll
       for (int k = 0; k < kSteps; ++k) {
@@ -47,11 +47,11 @@ __global__ void __launch_bounds__(kProductThreads, 2)
       }
     }
   };
-  float w[kAhead][kSteps];
-  fetch(0, w);  // weights are there before the kernel before
+  float w[kSpeculative][kSteps];
+  fetch(0, w);  // the weights were written before the previous kernel started
   AwaitPredecessor();
-  const int part = most_chunks * kChunk;  // of a row in shared memory
-  for (int i = 4 * static_cast<int>(threadIdx.x); i < kRows * part; i += 4 * kProductThreads) {
+  const int part = most_chunks * kChunk;  // pitch of a row in shared memory
+  for (int i = 4 * static_cast<int>(threadIdx.x); i < kRows * part; i += 4 * kGemmThreads) {
     const int row = i / part;
     const int step = begin * kChunk + i % part;
     if (row >= p.rows || step >= end * kChunk) continue;
@@ -61,10 +61,10 @@ __global__ void __launch_bounds__(kProductThreads, 2)
   __pipeline_wait_prior(0);
   __syncthreads();
   float sums[kRows] = {};
-  for (int first = 0; begin + first < end; first += kAhead) {
+  for (int first = 0; begin + first < end; first += kSpeculative) {
     if (first > 0) fetch(first, w);
 #pragma unroll
-    for (int chunk = 0; chunk < kAhead; ++chunk) {
+    for (int chunk = 0; chunk < kSpeculative; ++chunk) {
       if (begin + first + chunk >= end) break;
       const float* at = inputs + (first + chunk) * kChunk + warp * kSteps;
 #pragma unroll
@@ -83,17 +83,17 @@ __global__ void __launch_bounds__(kProductThreads, 2)
 #pragma unroll
   for (int row = 0; row < kRows; ++row) warp_sums[warp][row][lane] = sums[row];
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < kRows * kColumns; i += kProductThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < kRows * kColumns; i += kGemmThreads) {
     float sum = 0;
 #pragma unroll
-    for (int g = 0; g < kProductWarps; ++g) sum += warp_sums[g][i / kColumns][i % kColumns];
+    for (int g = 0; g < kGemmWarps; ++g) sum += warp_sums[g][i / kColumns][i % kColumns];
     tile[i / kColumns][i % kColumns] = sum;
   }
   const auto cluster = cooperative_groups::this_cluster();
   cluster.sync();
-  for (int i = kProductThreads * split + static_cast<int>(threadIdx.x); i < p.rows * kColumns;
-       i += kProductThreads * splits) {
-    float parts[kPortableCluster] = {};  // all are fetched before the first is needed
+  for (int i = kGemmThreads * split + static_cast<int>(threadIdx.x); i < p.rows * kColumns;
+       i += kGemmThreads * splits) {
+    float parts[kPortableCluster] = {};  // all are loaded before the first is used
 #pragma unroll
     for (int other = 0; other < kPortableCluster; ++other) {
       if (other >= splits) continue;
@@ -111,32 +111,32 @@ __global__ void __launch_bounds__(kProductThreads, 2)
 }
 
 template <int kRows>
-void Launch(const ProductCall& call, cudaStream_t stream) {
-  const Product& p = call.products[0];
+void Launch(const GemmBatch& call, cudaStream_t stream) {
+  const Gemm& p = call.gemms[0];
   const int most_chunks = MostChunks(p.length, call.splits);
-  LaunchKernel("dense layer of few rows", FewRowsKernel<kRows>,
+  LaunchKernel("dense layer with few rows", SkinnyGemmKernel<kRows>,
                {.grid = dim3(p.columns / kColumns, call.splits),
-                .block = kProductThreads,
+                .block = kGemmThreads,
                 .shared_bytes = sizeof(float) * kRows * most_chunks * kChunk,
                 .stream = stream,
-                .follow = call.follow,
+                .order = call.order,
                 .cluster = dim3(1, call.splits, 1)},
                p, call.splits, most_chunks);
 }
 
 }  // namespace
 
-int FewRowsSplits(int length) {
-  const int splits = (length + kAhead * kChunk - 1) / (kAhead * kChunk);
+int SkinnyGemmSplits(int length) {
+  const int splits = (length + kSpeculative * kChunk - 1) / (kSpeculative * kChunk);
   return splits <= kPortableCluster ? splits : 0;
 }
 
-bool SuitsFewRows(const ProductCall& call) {
-  const Product& p = call.products[0];
+bool SupportsSkinnyGemm(const GemmBatch& call) {
+  const Gemm& p = call.gemms[0];
   const auto at_strides = [](const Offsets& offsets) { return offsets.table == nullptr; };
   return call.precision == Precision::kFp32 && call.count == 1 && call.vectors && !call.bytes &&
-         call.a_along == Along::kLength && call.b_along == Along::kSide &&
-         call.finish == ProductFinish::kBiasRelu && call.squares == nullptr &&
+         call.a_contiguous == Contiguous::kReduction && call.b_contiguous == Contiguous::kOutput &&
+         call.epilogue == GemmEpilogue::kBiasRelu && call.squares == nullptr &&
          call.splits <= kPortableCluster && p.length % kChunk == 0 && p.columns % kColumns == 0 &&
          at_strides(p.a_rows) && at_strides(p.a_taps) && at_strides(p.b_columns) &&
          at_strides(p.b_taps) && at_strides(p.c_rows) && at_strides(p.c_columns) &&
@@ -144,22 +144,22 @@ bool SuitsFewRows(const ProductCall& call) {
          p.a_rows.stride % 4 == 0;
 }
 
-void LaunchFewRows(const ProductCall& call, cudaStream_t stream) {
-  UPER_CHECK(SuitsFewRows(call), "another kind of product");
-  ProductCall group = call;
-  Product& p = group.products[0];
-  for (int left = call.products[0].rows; left > 0; left -= p.rows) {
-    p.rows = std::min(left, kFewRows);
+void LaunchSkinnyGemm(const GemmBatch& call, cudaStream_t stream) {
+  UPER_CHECK(SupportsSkinnyGemm(call), "LaunchSkinnyGemm() does not support this call");
+  GemmBatch group = call;
+  Gemm& p = group.gemms[0];
+  for (int left = call.gemms[0].rows; left > 0; left -= p.rows) {
+    p.rows = std::min(left, kSkinnyRows);
     if (p.rows == 1) {
       Launch<1>(group, stream);
     } else if (p.rows <= 4) {
       Launch<4>(group, stream);
     } else {
-      Launch<kFewRows>(group, stream);
+      Launch<kSkinnyRows>(group, stream);
     }
     p.a += std::ptrdiff_t{1} * p.rows * p.a_rows.stride;
     p.c += std::ptrdiff_t{1} * p.rows * p.c_rows.stride;
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -2,18 +2,20 @@
 
 #include "uper/nn/cuda/gemm/gemm.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Dense layers of few observations, as when acting: the weights are read once, straight into
-// registers. Sums are fp32: `splits` parts of the length, in each of them one sum a warp. A row's
-// results do not depend on how many there are, but they are not those of LaunchProducts().
+// Dense layers of few observations, as in decisions. The weights are read once, straight into
+// registers. Sums are in fp32: k is cut into `splits` parts, and each warp sums its share of each
+// part. A row's result does not depend on the number of rows, but differs from that of
+// LaunchGemms().
 
-// One product in fp32 with bias and ReLU, operands at strides, and no more splits than a cluster
-// has blocks. More than kFewRows rows are done in turn.
-inline constexpr int kFewRows = 16;
-bool SuitsFewRows(const ProductCall& call);
-// The splits that suit it best, or 0 where a cluster has too few blocks for them.
-int FewRowsSplits(int length);
-void LaunchFewRows(const ProductCall& call, cudaStream_t stream);
+// Supported: one GEMM in fp32 with bias and ReLU, with strides instead of tables, and at most as
+// many splits as a cluster has blocks. More than kSkinnyRows rows are computed one group after
+// another.
+inline constexpr int kSkinnyRows = 16;
+bool SupportsSkinnyGemm(const GemmBatch& call);
+// The best number of splits, or 0 if a cluster has too few blocks for it.
+int SkinnyGemmSplits(int length);
+void LaunchSkinnyGemm(const GemmBatch& call, cudaStream_t stream);
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -10,15 +10,15 @@
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-// A layer, of which any number of rows can be asked for.
-struct FewRowsLayer {
+// A layer; a test may ask for any number of its rows.
+struct SkinnyGemmLayer {
   int columns, length, splits;
   std::vector<float> a, b, bias;
 
-  FewRowsLayer(int most_rows, int n, int k, int parts)
+  SkinnyGemmLayer(int most_rows, int n, int k, int parts)
       : columns(n),
         length(k),
         splits(parts),
@@ -29,8 +29,8 @@ struct FewRowsLayer {
   std::vector<float> Run(int rows) const {
     const DeviceBuffer<float> gpu_a = OnGpu(a), gpu_b = OnGpu(b), gpu_bias = OnGpu(bias);
     DeviceBuffer<float> found = Poisoned(std::size_t{1} * rows * columns);
-    ProductCall call;
-    Product& p = call.products[0];
+    GemmBatch call;
+    Gemm& p = call.gemms[0];
     p.rows = rows;
     p.columns = columns;
     p.length = length;
@@ -44,10 +44,10 @@ struct FewRowsLayer {
     p.c = found.data();
     p.c_rows.stride = columns;
     call.vectors = true;
-    call.finish = ProductFinish::kBiasRelu;
+    call.epilogue = GemmEpilogue::kBiasRelu;
     call.splits = call.cluster = splits;
-    EXPECT_TRUE(SuitsFewRows(call));
-    LaunchFewRows(call, nullptr);
+    EXPECT_TRUE(SupportsSkinnyGemm(call));
+    LaunchSkinnyGemm(call, nullptr);
     return FromGpu(found);
   }
 
@@ -66,13 +66,13 @@ struct FewRowsLayer {
   }
 };
 
-class FewRowsTest : public GpuTest {};
+class SkinnyGemmTest : public GpuTest {};
 
-TEST_F(FewRowsTest, AnyNumberOfRows) {
+TEST_F(SkinnyGemmTest, AnyNumberOfRows) {
   for (const auto& [columns, length, splits] :
        {std::tuple(32, 64, 1), {64, 512, 8}, {96, 448, 3}, {512, 3136, 7}}) {
     SCOPED_TRACE(testing::Message() << columns << " x " << length << ", " << splits);
-    const FewRowsLayer layer(37, columns, length, splits);
+    const SkinnyGemmLayer layer(37, columns, length, splits);
     const std::vector<float> all = layer.Run(37);
     layer.Check(all);
     for (const int rows : {1, 2, 4, 5, 16, 17, 32}) {
@@ -82,29 +82,29 @@ TEST_F(FewRowsTest, AnyNumberOfRows) {
   }
 }
 
-TEST_F(FewRowsTest, DoesNotSuitOtherProducts) {
-  ProductCall call;
+TEST_F(SkinnyGemmTest, DoesNotSupportOtherGemms) {
+  GemmBatch call;
   call.vectors = true;
-  call.finish = ProductFinish::kBiasRelu;
-  Product& p = call.products[0];
+  call.epilogue = GemmEpilogue::kBiasRelu;
+  Gemm& p = call.gemms[0];
   p.rows = 1;
   p.columns = 32;
   p.length = 64;
   p.a_rows.stride = 64;
   p.a_taps.stride = p.b_columns.stride = 1;
-  ASSERT_TRUE(SuitsFewRows(call));
-  const auto suits = [&](auto change) {
-    ProductCall other = call;
+  ASSERT_TRUE(SupportsSkinnyGemm(call));
+  const auto is_supported = [&](auto change) {
+    GemmBatch other = call;
     change(other);
-    return SuitsFewRows(other);
+    return SupportsSkinnyGemm(other);
   };
-  EXPECT_FALSE(suits([](ProductCall& c) { c.products[0].length = 65; }));
-  EXPECT_FALSE(suits([](ProductCall& c) { c.products[0].columns = 31; }));
-  EXPECT_FALSE(suits([](ProductCall& c) { c.count = 2; }));
-  EXPECT_FALSE(suits([](ProductCall& c) { c.precision = Precision::kTf32; }));
-  EXPECT_FALSE(suits([](ProductCall& c) { c.splits = kPortableCluster + 1; }));
-  EXPECT_FALSE(suits([](ProductCall& c) { c.finish = ProductFinish::kMask; }));
+  EXPECT_FALSE(is_supported([](GemmBatch& c) { c.gemms[0].length = 65; }));
+  EXPECT_FALSE(is_supported([](GemmBatch& c) { c.gemms[0].columns = 31; }));
+  EXPECT_FALSE(is_supported([](GemmBatch& c) { c.count = 2; }));
+  EXPECT_FALSE(is_supported([](GemmBatch& c) { c.precision = Precision::kTf32; }));
+  EXPECT_FALSE(is_supported([](GemmBatch& c) { c.splits = kPortableCluster + 1; }));
+  EXPECT_FALSE(is_supported([](GemmBatch& c) { c.epilogue = GemmEpilogue::kMask; }));
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

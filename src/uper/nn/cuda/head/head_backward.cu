@@ -1,30 +1,29 @@
 #include <algorithm>
 
+#include "uper/base/arithmetic.h"
 #include "uper/nn/cuda/head/head_common.cuh"
 #include "uper/nn/cuda/head/head_kernels.h"
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kThreads = kHeadThreads;
 constexpr int kWarps = kHeadWarps;
 
-int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
-
-// Rows of weights that a warp fetches at a time: enough to keep memory busy.
+// Rows of weights that a warp loads at a time: enough to keep memory busy.
 constexpr int kFetch = 4;
 
-// Where a lane finds its outputs of a tile. In the place of those that are not there it reads the
-// tile's last one, which is cheaper than to ask every time. kWhole: the tile is a whole row, and
+// Where a lane finds its outputs of a tile. Instead of outputs that do not exist it reads the
+// tile's last one, which is cheaper than a check per output. kWhole: the tile is a whole row, and
 // only the last of a lane's outputs can be missing.
 template <int kLane, bool kWhole>
 struct LaneOutputs {
   int lane;
   int left;   // outputs from the tile's first on
-  int first;  // of the lane
-  int last;   // of the lane, from `first` on
+  int first;  // first output of the lane
+  int last;   // last output of the lane, relative to `first`
 
   __device__ LaneOutputs(int lane, int left)
       : lane(lane),
@@ -35,15 +34,15 @@ struct LaneOutputs {
   __device__ bool IsThere(int j) const {
     return (kWhole && j + 1 < kLane) || lane + j * kWarpSize < left;
   }
-  // From `first` on.
+  // Relative to `first`.
   __device__ int At(int j) const {
     if (j + 1 == kLane) return last;
     return kWhole ? j * kWarpSize : min(lane + j * kWarpSize, left - 1) - first;
   }
 };
 
-// Weights of one lane. rows: its first output of the first row; rows lie `stride` apart, and the
-// last of `count` is read again in the place of those that are not there.
+// Weights of one lane. `rows`: address of its first output in the first row. Rows are `stride`
+// apart. Instead of rows beyond `count` the last row is read again.
 template <int kLane, bool kWhole>
 __device__ void FetchRows(const float* rows, int stride, int count,
                           const LaneOutputs<kLane, kWhole>& outputs, float (&w)[kFetch][kLane]) {
@@ -55,7 +54,7 @@ __device__ void FetchRows(const float* rows, int stride, int count,
   }
 }
 
-// Of kSamples values in every lane, the sums over lanes: lane 4 i gets that of value i.
+// Sums kSamples values over the lanes: lane 4 i gets the sum of value i.
 __device__ float SumEach(float (&values)[kSamples]) {
   static_assert(kSamples == 8);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -74,9 +73,9 @@ __device__ float SumEach(float (&values)[kSamples]) {
   return sum + __shfl_xor_sync(kAllLanes, sum, 1);
 }
 
-constexpr int kBlockUnits = kWarps * kFetch;  // hidden units of one block of BackwardHiddenKernel
+constexpr int kBlockUnits = kWarps * kFetch;  // hidden units per block of BackwardHiddenKernel
 
-// Grid: action x member, groups of hidden units. A warp takes kFetch of them, its lanes go along
+// Grid: action x member, groups of hidden units. A warp handles kFetch units; its lanes go along
 // the outputs.
 template <int kLane, bool kWhole>
 __global__ void __launch_bounds__(kThreads, 3)
@@ -103,7 +102,7 @@ __global__ void __launch_bounds__(kThreads, 3)
       const LaneOutputs<kLane, kWhole> outputs(lane, s.outputs - tile);
       float weights[kFetch][kLane];
       FetchRows(rows + tile + outputs.first, s.outputs, s.hidden - unit, outputs, weights);
-      if (!awaited) AwaitPredecessor();  // the weights were there before
+      if (!awaited) AwaitPredecessor();  // the weights were written before the previous kernel
       awaited = true;
       __syncthreads();
       for (int i = warp; i < here; i += kWarps) {
@@ -161,7 +160,7 @@ __global__ void SumHiddenKernel(HeadShape s, const __grid_constant__ HeadGradien
   for (int k = first; k < last; ++k) {
     const float part =
         parts[(static_cast<std::ptrdiff_t>(k) * gradient.batch + b) * s.hidden + unit];
-    sum += Learns(gradient.masks, b, k) ? part : 0.0F;  // else nobody wrote it
+    sum += Learns(gradient.masks, b, k) ? part : 0.0F;  // otherwise nobody wrote `part`
   }
   d_hidden[i] = gradient.hidden[i] > 0 ? sum : 0.0F;
 }
@@ -208,7 +207,7 @@ __device__ double Dot(const float* x, const float* y, int size, int lane) {
   return WarpSum(sum);
 }
 
-// kSquareParts blocks a member, a warp a pair of samples s <= t.
+// kSquareParts blocks per member; one warp per pair of samples s <= t.
 __global__ void __launch_bounds__(kThreads)
     HeadSquaresKernel(HeadShape s, const __grid_constant__ HeadGradient gradient, double* squares) {
   extern __shared__ __align__(16) float memory[];
@@ -245,7 +244,7 @@ __global__ void __launch_bounds__(kThreads)
   squares[blockIdx.x] = total;
 }
 
-// A block a (action, member, hidden unit).
+// One block per (action, member, hidden unit).
 __global__ void HeadWeightsKernel(HeadShape s, const __grid_constant__ HeadGradient gradient,
                                   float* dw) {
   const int unit = static_cast<int>(blockIdx.x) % s.hidden;
@@ -270,23 +269,23 @@ void CheckLaunch(const char* what) { CheckCuda(cudaGetLastError(), what); }
 }  // namespace
 
 void LaunchBackwardHidden(const HeadShape& shape, const HeadGradient& gradient, const float* w,
-                          float* parts, cudaStream_t stream, Follow follow) {
+                          float* parts, cudaStream_t stream, LaunchOrder order) {
   const std::size_t bytes = sizeof(int) * gradient.batch;
-  const dim3 grid(shape.actions * shape.members, Pieces(shape.hidden, kBlockUnits));
+  const dim3 grid(shape.actions * shape.members, CeilDiv(shape.hidden, kBlockUnits));
   LaunchKernel("gradient of the hidden layer", KernelFor<BackwardHiddenKernels>(shape.outputs),
-               {grid, kThreads, bytes, stream, follow}, shape, gradient, w, parts);
+               {grid, kThreads, bytes, stream, order}, shape, gradient, w, parts);
 }
 
 void LaunchSumHidden(const HeadShape& shape, const HeadGradient& gradient, const float* parts,
-                     float* d_hidden, cudaStream_t stream, Follow follow) {
+                     float* d_hidden, cudaStream_t stream, LaunchOrder order) {
   const int size = gradient.batch * shape.hidden_total();
   LaunchKernel("sum of the hidden layer's gradient", SumHiddenKernel,
-               {static_cast<unsigned>(Pieces(size, kThreads)), kThreads, 0, stream, follow}, shape,
+               {static_cast<unsigned>(CeilDiv(size, kThreads)), kThreads, 0, stream, order}, shape,
                gradient, parts, d_hidden);
 }
 
 int BiasBlocks(const HeadShape& shape) {
-  return shape.shared_bias ? 1 : Pieces(shape.actions * shape.members * shape.outputs, kThreads);
+  return shape.shared_bias ? 1 : CeilDiv(shape.actions * shape.members * shape.outputs, kThreads);
 }
 
 void LaunchBackwardBias(const HeadShape& shape, const HeadGradient& gradient, float* d_bias,
@@ -310,9 +309,9 @@ void LaunchHeadSquares(const HeadShape& shape, const HeadGradient& gradient, dou
 void LaunchHeadWeights(const HeadShape& shape, const HeadGradient& gradient, float* dw,
                        cudaStream_t stream) {
   const int rows = shape.actions * shape.members * shape.hidden;
-  HeadWeightsKernel<<<rows, std::min(kThreads, Pieces(shape.outputs, kWarpSize) * kWarpSize), 0,
+  HeadWeightsKernel<<<rows, std::min(kThreads, CeilDiv(shape.outputs, kWarpSize) * kWarpSize), 0,
                       stream>>>(shape, gradient, dw);
   CheckLaunch("gradient of the head");
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -3,13 +3,13 @@
 #include "uper/nn/cuda/head/head_kernels.h"
 #include "uper/nn/cuda/ptx/reductions.cuh"
 
-namespace uper {
+namespace uper::cuda {
 
 // What the kernels of the head share.
 
 inline constexpr int kHeadThreads = 256;
 inline constexpr int kHeadWarps = kHeadThreads / kWarpSize;
-inline constexpr int kSamples = 8;  // of one action that a thread works on at a time
+inline constexpr int kSamples = 8;  // samples with one action that a thread handles at a time
 
 __device__ inline std::ptrdiff_t BlockAt(const HeadShape& s, int action, int member) {
   return (static_cast<std::ptrdiff_t>(action) * s.members + member) * s.hidden * s.outputs;
@@ -28,8 +28,8 @@ __device__ inline bool Learns(const std::uint64_t* masks, int b, int member) {
   return (__ldg(reinterpret_cast<const unsigned long long*>(masks) + b) >> member & 1) != 0;
 }
 
-// The mean of a weight over members that share the hidden layer, in their order.
-__device__ inline void PutMeanOfMembers(const HeadShape& s, const HeadTablePointers& tables,
+// The mean of a weight over members that share the hidden layer, in the order of the members.
+__device__ inline void PutMeanOfMembers(const HeadShape& s, const HeadMeanWeightPointers& tables,
                                         int action, int unit) {
   float sum = 0;
 #pragma unroll 10
@@ -39,7 +39,8 @@ __device__ inline void PutMeanOfMembers(const HeadShape& s, const HeadTablePoint
   tables.mean_weights[action * s.hidden + unit] = sum / static_cast<float>(s.members);
 }
 
-// list: the samples that `belongs` accepts, ascending; returns how many. The first warp works.
+// list: the samples that `belongs` accepts, in ascending order; returns their number. Only the
+// first warp works.
 template <typename Belongs>
 __device__ int ListSamples(int batch, int* list, int* count, const Belongs& belongs) {
   if (threadIdx.x < kWarpSize) {
@@ -57,12 +58,12 @@ __device__ int ListSamples(int batch, int* list, int* count, const Belongs& belo
   return *count;
 }
 
-// A lane has every 32nd of a tile's outputs: 201 fit into one tile.
+// A lane handles every 32nd output of a tile; 201 outputs fit into one tile.
 inline constexpr int kLaneOutputs = 7;
 inline constexpr int kTileOutputs = kLaneOutputs * kWarpSize;
 
-// The kernel for rows of so many outputs: made for those of one tile by their length, and for
-// longer ones.
+// The kernel for rows of this many outputs. Rows that fit into one tile have a kernel for their
+// length; longer rows share one.
 template <template <int, bool> typename Kernels>
 auto KernelFor(int outputs) {
   switch ((outputs + kWarpSize - 1) / kWarpSize) {
@@ -85,4 +86,4 @@ auto KernelFor(int outputs) {
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

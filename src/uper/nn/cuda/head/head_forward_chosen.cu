@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/check.h"
 #include "uper/nn/cuda/head/head_common.cuh"
 #include "uper/nn/cuda/head/head_kernels.h"
@@ -7,40 +8,38 @@
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-// Outputs of chosen actions. A block takes a group of up to kSamples samples with the same action
-// of one member, and one part of the hidden units, which its warps share. A warp fetches the
-// weights of its units itself, several fetches ahead, and needs no other warp before the sums are
-// added up. Every output's additions have one order: the units of a warp, the warps, the parts.
+// Outputs of chosen actions. A block handles a group of up to kSamples samples with the same action
+// of one member, and one part of the hidden units, which its warps split. A warp loads the weights
+// of its units itself, several fetches ahead, and waits for other warps only before the sums are
+// added up. The additions of an output have one order: units of a warp, warps, parts.
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kBlocksPerProcessor = 4;
-// Hidden units of one fetch. The weights of four are whole groups of 16 bytes if those of an action
-// are, so that the copy engine can move them.
+// Hidden units per fetch. Weights of four units are whole groups of 16 bytes if those of an action
+// are, so that bulk copies can move them.
 constexpr int kFetch = 4;
-constexpr int kStages = 4;  // fetches of a warp on their way or at work
+constexpr int kStages = 4;  // fetches of a warp that are loaded or used at a time
 static_assert(kFetch * kSamples == kWarpSize, "a lane has one hidden unit of one sample");
 
-int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
-
 struct Selections {
-  HeadSelection list[kMaxSelections];
+  HeadForwardChosen list[kMaxSelections];
 };
 
-// What a block works on.
+// What a block computes.
 struct SelectPlace {
   int member;
-  int group;  // of the member's samples
+  int group;  // among the member's samples
   int part;
   int first_output;
 };
 
-// Groups of samples that take the same action: no more than this for one member.
+// Upper bound on the groups of samples with the same action, for one member.
 int MostGroups(const HeadShape& s, int batch, bool all_actions) {
-  const int groups = Pieces(batch, kSamples);
+  const int groups = CeilDiv(batch, kSamples);
   return all_actions ? s.actions * groups : std::min(batch, s.actions + groups - 1);
 }
 
@@ -49,7 +48,7 @@ struct SampleGroup {
   int count = 0;  // 0: there is no such group
 };
 
-// Of all samples and actions.
+// Over all samples and actions.
 __device__ SampleGroup FindAnyGroup(int batch, int index, int* list) {
   const int groups = (batch + kSamples - 1) / kSamples;
   const int first = index % groups * kSamples;
@@ -59,15 +58,16 @@ __device__ SampleGroup FindAnyGroup(int batch, int index, int* list) {
   return {.action = index / groups, .count = min(kSamples, batch - first)};
 }
 
-// The index-th group of a member and the list of its samples, found by one warp. A group's first
-// sample has a multiple of kSamples before it with its action; groups are in the order of those.
-__device__ SampleGroup FindGroup(const HeadSelection& selection, int batch, int member, int index,
-                                 int* list) {
+// Finds the index-th group of a member and the list of its samples; called by one warp. The number
+// of samples before a group's first sample with the same action is a multiple of kSamples. Groups
+// have the order of their first samples.
+__device__ SampleGroup FindGroup(const HeadForwardChosen& selection, int batch, int member,
+                                 int index, int* list) {
   if (selection.actions == nullptr) return FindAnyGroup(batch, index, list);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const unsigned lower_lanes = (1U << lane) - 1;
   const int* actions = selection.actions + member * selection.member_stride;
-  const auto action_of = [&](int b) {  // of no sample: no action
+  const auto action_of = [&](int b) {  // for a sample that does not exist: no action
     return b < batch ? __ldg(actions + b * selection.sample_stride) : -1;
   };
   int first = 0;
@@ -101,16 +101,16 @@ __device__ SampleGroup FindGroup(const HeadSelection& selection, int batch, int 
   return {.action = action, .count = min(count, kSamples)};
 }
 
-// Weights of a warp's units on their way to shared memory.
+// Loads the weights of a warp's units into shared memory.
 struct WeightStream {
-  const float* from;  // the first unit's, of the first output
+  const float* from;  // first unit, first output
   int units;
   int width;             // outputs
   int stride;            // from unit to unit
   float* stages;         // [stage][unit of a fetch][output]
   ArrivalBarrier* here;  // [stage]
   std::uint64_t cache_policy;
-  bool whole_groups;  // of 16 bytes, in every fetch
+  bool whole_groups;  // every fetch consists of whole groups of 16 bytes
 
   __device__ int Fetches() const { return (units + kFetch - 1) / kFetch; }
   __device__ int UnitsOf(int fetch) const { return min(kFetch, units - fetch * kFetch); }
@@ -126,7 +126,7 @@ struct WeightStream {
     __syncwarp();
   }
 
-  // The stage's last weights have been read by all lanes.
+  // REQUIRES: all lanes have read the previous weights of the stage.
   __device__ void Start(int fetch) const {
     if (fetch >= Fetches()) return;
     const float* source = from + static_cast<std::ptrdiff_t>(fetch) * kFetch * stride;
@@ -151,8 +151,8 @@ struct WeightStream {
   __device__ void Await(int fetch) const { here[fetch % kStages].Wait(fetch / kStages); }
 };
 
-// sums[sample][output] += unit of the sample * weight. What a lane reads in the place of outputs
-// that are not there is never used.
+// sums[sample][output] += unit of the sample * weight. What a lane reads instead of outputs that do
+// not exist is never used.
 template <int kCount, int kLane>
 __device__ void AddUnit(const float* weights, const float (&units)[kSamples],
                         float (&sums)[kSamples][kLane]) {
@@ -181,14 +181,14 @@ __device__ void AddUnits(const float* weights, int count, int width,
   }
 }
 
-// What a warp has in shared memory beside the weights.
+// A warp's shared memory besides the weights.
 struct WarpMemory {
   float units[kFetch][kSamples];
   ArrivalBarrier here[kStages];
   int list[kSamples];  // the group's samples
 };
 
-// The sums of a warp over its units. hidden: the first of them, of sample 0; samples lie `stride`
+// A warp's sums over its units. hidden: address of the first unit of sample 0; samples are `stride`
 // apart.
 template <int kLane>
 __device__ void SumUnits(const WeightStream& stream, const float* hidden, int stride, int count,
@@ -219,10 +219,10 @@ __device__ void SumUnits(const WeightStream& stream, const float* hidden, int st
   }
 }
 
-// Adds up what the warps have found: warp_sums [warp, sample, kLane * kWarpSize], warps `stride`
+// Adds the sums of the warps: warp_sums [warp, sample, kLane * kWarpSize]; warps are `stride`
 // apart.
 template <int kLane>
-__device__ void PutSums(const HeadShape& s, int batch, const HeadSelection& selection,
+__device__ void PutSums(const HeadShape& s, int batch, const HeadForwardChosen& selection,
                         const SelectPlace& place, const SampleGroup& group, const int* list,
                         const float* warp_sums, int stride) {
   const int width = min(kLane * kWarpSize, s.outputs - place.first_output);
@@ -244,8 +244,8 @@ __device__ void PutSums(const HeadShape& s, int batch, const HeadSelection& sele
   }
 }
 
-// Floats of shared memory that a warp has for its weights, and then for its sums. tile: the most
-// outputs of a block.
+// Floats of shared memory that a warp uses for its weights and then for its sums. tile: the maximum
+// number of outputs per block.
 __host__ __device__ int WarpRoom(int tile, int outputs) {
   const int stages = kStages * kFetch * (outputs < tile ? outputs : tile);
   const int sums = kSamples * tile;
@@ -255,10 +255,10 @@ __host__ __device__ int WarpRoom(int tile, int outputs) {
 // Grid: groups of samples x members, parts x tiles of outputs, selections.
 template <int kLane>
 __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
-    SelectKernel(HeadShape s, int batch, const __grid_constant__ Selections selections) {
+    ForwardChosenKernel(HeadShape s, int batch, const __grid_constant__ Selections selections) {
   extern __shared__ __align__(16) float rooms[];
   __shared__ __align__(16) WarpMemory memories[kWarps];
-  const HeadSelection& selection = selections.list[blockIdx.z];
+  const HeadForwardChosen& selection = selections.list[blockIdx.z];
   const SelectPlace place{
       .member = static_cast<int>(blockIdx.x) % s.members,
       .group = static_cast<int>(blockIdx.x) / s.members,
@@ -269,21 +269,21 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
   WarpMemory& memory = memories[warp];
   if (!selection.actions_ready) AwaitPredecessor();
   const SampleGroup group = FindGroup(selection, batch, place.member, place.group, memory.list);
-  if (group.count == 0) return;  // others await the kernel before: every batch has samples
+  if (group.count == 0) return;  // other blocks await the previous kernel: every batch has samples
   const int most_units = (s.hidden + kHeadParts * kWarps * kFetch - 1) /
-                         (kHeadParts * kWarps * kFetch) * kFetch;  // of a warp
+                         (kHeadParts * kWarps * kFetch) * kFetch;  // per warp
   const int begin = min((place.part * kWarps + warp) * most_units, s.hidden);
   float* room = rooms + warp * WarpRoom(kLane * kWarpSize, s.outputs);
-  WeightStream stream{
-      .from = selection.w + BlockAt(s, group.action, place.member) + begin * s.outputs +
-              place.first_output,
-      .units = min(most_units, s.hidden - begin),
-      .width = min(kLane * kWarpSize, s.outputs - place.first_output),
-      .stride = s.outputs,
-      .stages = room,
-      .here = memory.here,
-      .cache_policy = CachePolicy(selection.w_read_again ? Keep::kAsLongAsOthers : Keep::kShortly),
-      .whole_groups = false};
+  WeightStream stream{.from = selection.w + BlockAt(s, group.action, place.member) +
+                              begin * s.outputs + place.first_output,
+                      .units = min(most_units, s.hidden - begin),
+                      .width = min(kLane * kWarpSize, s.outputs - place.first_output),
+                      .stride = s.outputs,
+                      .stages = room,
+                      .here = memory.here,
+                      .cache_policy = CachePolicy(selection.w_read_again ? CacheHint::kNormal
+                                                                         : CacheHint::kEvictFirst),
+                      .whole_groups = false};
   stream.Initialize();
   for (int i = 0; i < kStages; ++i) stream.Start(i);
   if (selection.actions_ready) AwaitPredecessor();
@@ -307,27 +307,29 @@ struct SelectChoice {
 };
 template <int kLane, bool kWhole>
 struct SelectKernels {
-  static SelectChoice Get() { return {SelectKernel<kLane>, kLane * kWarpSize}; }
+  static SelectChoice Get() { return {ForwardChosenKernel<kLane>, kLane * kWarpSize}; }
 };
 
 }  // namespace
 
-void LaunchSelect(const HeadShape& shape, int batch, std::span<const HeadSelection> selections,
-                  cudaStream_t stream, Follow follow) {
-  UPER_CHECK(!selections.empty() && selections.size() <= kMaxSelections, "selections to do");
+void LaunchForwardChosen(const HeadShape& shape, int batch,
+                         std::span<const HeadForwardChosen> selections, cudaStream_t stream,
+                         LaunchOrder order) {
+  UPER_CHECK(!selections.empty() && selections.size() <= kMaxSelections,
+             "1 to kMaxSelections selections per call");
   Selections list;
   std::copy(selections.begin(), selections.end(), list.list);
   int groups = 0;
-  for (const HeadSelection& selection : selections) {
+  for (const HeadForwardChosen& selection : selections) {
     groups = std::max(groups, MostGroups(shape, batch, selection.actions == nullptr));
   }
   const SelectChoice chosen = KernelFor<SelectKernels>(shape.outputs);
-  const dim3 grid(groups * shape.members, kHeadParts * Pieces(shape.outputs, chosen.tile),
+  const dim3 grid(groups * shape.members, kHeadParts * CeilDiv(shape.outputs, chosen.tile),
                   static_cast<unsigned>(selections.size()));
-  // Lanes read beyond the last weights, up to a tile.
+  // Lanes may read up to one tile beyond the last weights.
   const std::size_t floats = kWarps * WarpRoom(chosen.tile, shape.outputs) + chosen.tile;
   LaunchKernel("outputs of the head", chosen.kernel,
-               {grid, kThreads, sizeof(float) * floats, stream, follow}, shape, batch, list);
+               {grid, kThreads, sizeof(float) * floats, stream, order}, shape, batch, list);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -1,32 +1,31 @@
 #include <algorithm>
 
+#include "uper/base/arithmetic.h"
 #include "uper/nn/cuda/head/head_common.cuh"
 #include "uper/nn/cuda/head/head_kernels.h"
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kThreads = kHeadThreads;
 constexpr int kWarps = kHeadWarps;
 
-int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
-
 constexpr int kUnitsPerLane = 16;  // in registers at a time
 
-__device__ void Show(float value, int count, std::uint64_t* to) {
-  const std::uint64_t shown = static_cast<std::uint64_t>(count) << 32 | __float_as_uint(value);
-  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "l"(shown)
+__device__ void Publish(float value, int count, std::uint64_t* to) {
+  const std::uint64_t entry = static_cast<std::uint64_t>(count) << 32 | __float_as_uint(value);
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "l"(entry)
                : "memory");
 }
 
-// What a lane has of an action: its share of the bias, and of the weights from `first` on.
+// A lane's data of an action: its part of the bias, and the weights from `first` on.
 struct ActionShare {
   float weight[kUnitsPerLane];
   float bias;
 
-  __device__ void Fetch(const HeadMeans& means, int member, int action, int first) {
+  __device__ void Fetch(const HeadForwardMean& means, int member, int action, int first) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
     const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(member) * means.actions + action;
     const float* w = means.weights + row * means.hidden;
@@ -42,15 +41,16 @@ struct ActionShare {
   }
 };
 
-// Values for a host that looks on: few blocks, and it waits for them.
-constexpr int kShownWarps = 20;
+// Warps per block if values are published: there are few blocks, and the host waits for them.
+constexpr int kPublishedWarps = 20;
 
-// Grid: members, samples. A warp an action at a time, its lanes go along the hidden units. Few
-// registers leave room for the blocks of the kernel behind it. What is to be shown is waited for:
-// what is known before the hidden units are there is fetched before.
-template <bool kShown>
-__global__ void __launch_bounds__(kShown ? kShownWarps* kWarpSize : kThreads, kShown ? 1 : 4)
-    MeansKernel(const __grid_constant__ HeadMeans means) {
+// Grid: members, samples. A warp handles one action at a time; its lanes go along the hidden units.
+// Few registers leave room for the blocks of the next kernel. The host waits for published values,
+// so everything that is known before the hidden units is loaded early.
+template <bool kPublished>
+__global__ void __launch_bounds__(kPublished ? kPublishedWarps* kWarpSize : kThreads,
+                                  kPublished ? 1 : 4)
+    ForwardMeanKernel(const __grid_constant__ HeadForwardMean means) {
   extern __shared__ __align__(16) float row_values[];  // [action]
   const int member = static_cast<int>(blockIdx.x);
   const int sample = static_cast<int>(blockIdx.y);
@@ -60,9 +60,9 @@ __global__ void __launch_bounds__(kShown ? kShownWarps* kWarpSize : kThreads, kS
   const int warps = static_cast<int>(blockDim.x) / kWarpSize;
   ActionShare share;
   int count = 0;
-  if constexpr (kShown) {
+  if constexpr (kPublished) {
     share.Fetch(means, member, warp, 0);
-    count = means.counts[sample] + 1;
+    count = means.sequences[sample] + 1;
   }
   AwaitPredecessor();
   const float* units = means.units + b * means.unit_stride + member * means.member_step;
@@ -75,22 +75,22 @@ __global__ void __launch_bounds__(kShown ? kShownWarps* kWarpSize : kThreads, kS
         const int at = first + lane + i * kWarpSize;
         unit[i] = at < means.hidden ? __ldg(units + at) : 0.0F;
       }
-      if (!kShown || action != warp || first > 0) share.Fetch(means, member, action, first);
+      if (!kPublished || action != warp || first > 0) share.Fetch(means, member, action, first);
 #pragma unroll
       for (int i = 0; i < kUnitsPerLane; ++i) sum = fmaf(share.weight[i], unit[i], sum);
     }
     sum = WarpSum(sum) + WarpSum(share.bias) / static_cast<float>(means.bias_members);
     if (lane > 0) continue;
     row_values[action] = sum;
-    if (!kShown) means.values[(b * means.members + member) * means.actions + action] = sum;
+    if (!kPublished) means.values[(b * means.members + member) * means.actions + action] = sum;
   }
   __syncthreads();
-  if constexpr (kShown) {
-    // Side by side, so that they go over together.
+  if constexpr (kPublished) {
+    // Written side by side, so that they travel together.
     for (int a = static_cast<int>(threadIdx.x); a < means.actions; a += warps * kWarpSize) {
-      Show(row_values[a], count, means.shown + b * means.actions + a);
+      Publish(row_values[a], count, means.mailbox + b * means.actions + a);
     }
-    if (threadIdx.x == 0) means.counts[sample] = count;
+    if (threadIdx.x == 0) means.sequences[sample] = count;
   } else if (means.chosen != nullptr && threadIdx.x == 0) {
     int best = 0;
     for (int a = 1; a < means.actions; ++a) {
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kShown ? kShownWarps* kWarpSize : kThreads, kS
   }
 }
 
-// A warp a (sample, action, member).
+// One warp per (sample, action, member).
 __global__ void __launch_bounds__(kThreads)
     AtomValuesKernel(HeadShape s, const __grid_constant__ AtomValues call) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kThreads)
       static_cast<float>(weighted / mass_sum);
 }
 
-// A block a sample, a thread a member.
+// One block per sample, one thread per member.
 __global__ void ChooseKernel(HeadShape s, bool ensemble, const float* values, int* chosen) {
   const int b = static_cast<int>(blockIdx.x);
   const int member = static_cast<int>(threadIdx.x);
@@ -181,18 +181,18 @@ HeadShape HeadShapeOf(const NetworkSpec& spec) {
           .shared_bias = spec.shared_output_bias};
 }
 
-void LaunchMeans(const HeadMeans& means, cudaStream_t stream, Follow follow) {
-  const bool shown = means.counts != nullptr;
-  const int warps = std::min(shown ? kShownWarps : kWarps, means.actions);
-  LaunchKernel("means of the head", shown ? MeansKernel<true> : MeansKernel<false>,
+void LaunchForwardMean(const HeadForwardMean& means, cudaStream_t stream, LaunchOrder order) {
+  const bool publishes = means.sequences != nullptr;
+  const int warps = std::min(publishes ? kPublishedWarps : kWarps, means.actions);
+  LaunchKernel("means of the head", publishes ? ForwardMeanKernel<true> : ForwardMeanKernel<false>,
                {dim3(means.members, means.batch), static_cast<unsigned>(warps * kWarpSize),
-                sizeof(float) * means.actions, stream, follow},
+                sizeof(float) * means.actions, stream, order},
                means);
 }
 
 void LaunchAtomValues(const HeadShape& shape, const AtomValues& call, cudaStream_t stream) {
   const int rows = call.batch * shape.actions * shape.members;
-  AtomValuesKernel<<<Pieces(rows, kWarps), kThreads, 0, stream>>>(shape, call);
+  AtomValuesKernel<<<CeilDiv(rows, kWarps), kThreads, 0, stream>>>(shape, call);
   CheckLaunch("values of atoms");
 }
 
@@ -204,9 +204,9 @@ void LaunchChoose(const HeadShape& shape, int batch, bool ensemble, const float*
 
 void LaunchMemberMean(const HeadShape& shape, int batch, const float* values, float* q,
                       cudaStream_t stream) {
-  MemberMeanKernel<<<Pieces(batch * shape.actions, kThreads), kThreads, 0, stream>>>(shape, batch,
-                                                                                     values, q);
+  MemberMeanKernel<<<CeilDiv(batch * shape.actions, kThreads), kThreads, 0, stream>>>(shape, batch,
+                                                                                      values, q);
   CheckLaunch("mean over members");
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -6,10 +6,10 @@
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-// A head with everything random, and its formulas in plain loops.
+// A head with random data, and its formulas in plain loops.
 struct Fixture {
   Fixture(HeadShape head, int samples, std::uint64_t learners = 0x9d3f5a6e71c2b84fULL)
       : shape(head), batch(samples) {
@@ -102,7 +102,7 @@ std::vector<Fixture> Fixtures() {
   all.emplace_back(HeadShape{.actions = 3, .members = 1, .hidden = 512, .outputs = 201}, 33);
   all.emplace_back(HeadShape{.actions = 5, .members = 2, .hidden = 40, .outputs = 50}, 33);
   all.emplace_back(HeadShape{.actions = 4, .members = 3, .hidden = 130, .outputs = 3}, 100);
-  // Everybody takes the same action.
+  // All samples take the same action.
   all.emplace_back(HeadShape{.actions = 4, .members = 2, .hidden = 68, .outputs = 51}, 70);
   std::fill(all.back().actions.begin(), all.back().actions.end(), 2);
   std::fill(all.back().member_actions.begin(), all.back().member_actions.end(), 3);
@@ -125,21 +125,22 @@ TEST_F(HeadKernelsTest, SelectionsOfOneActionAndOfAll) {
     const std::size_t size = std::size_t{1} * f.batch * s.members * s.outputs;
     DeviceBuffer<float> taken = Poisoned(kHeadParts * size), own = Poisoned(kHeadParts * size);
     DeviceBuffer<float> all = Poisoned(kHeadParts * size * s.actions);
-    const std::array selections{HeadSelection{.w = gpu.w.data(),
-                                              .hidden = gpu.hidden.data(),
-                                              .actions = gpu.actions.data(),
-                                              .sample_stride = 1,
-                                              .actions_ready = true,
-                                              .parts = taken.data()},
-                                HeadSelection{.w = gpu.w.data(),
-                                              .hidden = gpu.hidden.data(),
-                                              .actions = gpu.member_actions.data(),
-                                              .sample_stride = s.members,
-                                              .member_stride = 1,
-                                              .parts = own.data()}};
-    LaunchSelect(s, f.batch, selections, nullptr);
-    const HeadSelection every{.w = gpu.w.data(), .hidden = gpu.hidden.data(), .parts = all.data()};
-    LaunchSelect(s, f.batch, {&every, 1}, nullptr);
+    const std::array selections{HeadForwardChosen{.w = gpu.w.data(),
+                                                  .hidden = gpu.hidden.data(),
+                                                  .actions = gpu.actions.data(),
+                                                  .sample_stride = 1,
+                                                  .actions_ready = true,
+                                                  .parts = taken.data()},
+                                HeadForwardChosen{.w = gpu.w.data(),
+                                                  .hidden = gpu.hidden.data(),
+                                                  .actions = gpu.member_actions.data(),
+                                                  .sample_stride = s.members,
+                                                  .member_stride = 1,
+                                                  .parts = own.data()}};
+    LaunchForwardChosen(s, f.batch, selections, nullptr);
+    const HeadForwardChosen every{
+        .w = gpu.w.data(), .hidden = gpu.hidden.data(), .parts = all.data()};
+    LaunchForwardChosen(s, f.batch, {&every, 1}, nullptr);
     std::vector<double> expected_taken, expected_own, expected_all;
     for (int b = 0; b < f.batch; ++b) {
       for (int k = 0; k < s.members; ++k) {
@@ -160,22 +161,21 @@ TEST_F(HeadKernelsTest, SelectionsOfOneActionAndOfAll) {
   }
 }
 
-// Values for a host that looks on are those that are stored, together with how often they were
-// computed.
-void ExpectShown(HeadMeans means, const std::vector<float>& expected) {
+// Published values equal stored values, and their sequence numbers are right.
+void ExpectPublished(HeadForwardMean means, const std::vector<float>& expected) {
   std::vector<int> computed(means.batch);
   for (int b = 0; b < means.batch; ++b) computed[b] = 3 * b;
-  DeviceBuffer<int> counts = OnGpu(computed);
-  PinnedBuffer<std::uint64_t> shown(expected.size());
+  DeviceBuffer<int> sequences = OnGpu(computed);
+  PinnedBuffer<std::uint64_t> mailbox(expected.size());
   means.values = nullptr;
-  means.counts = counts.data();
-  means.shown = shown.data();
-  LaunchMeans(means, nullptr);
-  const std::vector<int> after = FromGpu(counts);
+  means.sequences = sequences.data();
+  means.mailbox = mailbox.data();
+  LaunchForwardMean(means, nullptr);
+  const std::vector<int> after = FromGpu(sequences);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const std::size_t b = i / means.actions;
-    EXPECT_EQ(ShownValue(shown[i]), expected[i]) << i;
-    EXPECT_EQ(ShownCount(shown[i]), computed[b] + 1) << i;
+    EXPECT_EQ(MailboxValue(mailbox[i]), expected[i]) << i;
+    EXPECT_EQ(MailboxSequence(mailbox[i]), computed[b] + 1) << i;
     EXPECT_EQ(after[b], computed[b] + 1);
   }
 }
@@ -187,35 +187,36 @@ TEST_F(HeadKernelsTest, TablesAndTheMeansTheyGive) {
     const std::size_t rows = std::size_t{1} * s.members * s.actions;
     DeviceBuffer<float> member_weights = Poisoned(rows * s.hidden), member_bias = Poisoned(rows);
     DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
-    LaunchTables(s, gpu.w.data(), gpu.bias.data(),
-                 {member_weights.data(), member_bias.data(), mean_weights.data()}, nullptr);
+    LaunchHeadMeanWeights(s, gpu.w.data(), gpu.bias.data(),
+                          {member_weights.data(), member_bias.data(), mean_weights.data()},
+                          nullptr);
     DeviceBuffer<float> values = Poisoned(f.batch * rows), q = Poisoned(f.batch * s.actions);
     DeviceBuffer<float> mean_q = Poisoned(f.batch * s.actions);
     DeviceBuffer<int> chosen(f.batch * s.members), own(chosen.size()), together(chosen.size());
-    LaunchMeans({.batch = f.batch,
-                 .members = s.members,
-                 .hidden = s.hidden,
-                 .actions = s.actions,
-                 .units = gpu.hidden.data(),
-                 .unit_stride = s.hidden_total(),
-                 .member_step = s.separate_hidden ? s.hidden : 0,
-                 .weights = member_weights.data(),
-                 .bias = member_bias.data(),
-                 .values = values.data(),
-                 .chosen = chosen.data()},
-                nullptr);
-    const HeadMeans of_ensemble{.batch = f.batch,
-                                .members = 1,
-                                .hidden = s.hidden_total(),
-                                .actions = s.actions,
-                                .units = gpu.hidden.data(),
-                                .unit_stride = s.hidden_total(),
-                                .weights = mean_weights.data(),
-                                .bias = member_bias.data(),
-                                .bias_members = s.members,
-                                .values = q.data()};
-    LaunchMeans(of_ensemble, nullptr);
-    ExpectShown(of_ensemble, FromGpu(q));
+    LaunchForwardMean({.batch = f.batch,
+                       .members = s.members,
+                       .hidden = s.hidden,
+                       .actions = s.actions,
+                       .units = gpu.hidden.data(),
+                       .unit_stride = s.hidden_total(),
+                       .member_step = s.separate_hidden ? s.hidden : 0,
+                       .weights = member_weights.data(),
+                       .bias = member_bias.data(),
+                       .values = values.data(),
+                       .chosen = chosen.data()},
+                      nullptr);
+    const HeadForwardMean of_ensemble{.batch = f.batch,
+                                      .members = 1,
+                                      .hidden = s.hidden_total(),
+                                      .actions = s.actions,
+                                      .units = gpu.hidden.data(),
+                                      .unit_stride = s.hidden_total(),
+                                      .weights = mean_weights.data(),
+                                      .bias = member_bias.data(),
+                                      .bias_members = s.members,
+                                      .values = q.data()};
+    LaunchForwardMean(of_ensemble, nullptr);
+    ExpectPublished(of_ensemble, FromGpu(q));
     LaunchMemberMean(s, f.batch, values.data(), mean_q.data(), nullptr);
     LaunchChoose(s, f.batch, false, values.data(), own.data(), nullptr);
     LaunchChoose(s, f.batch, true, values.data(), together.data(), nullptr);
@@ -314,9 +315,9 @@ TEST_F(HeadKernelsTest, AtomValuesAreExpectations) {
     const GpuFixture gpu(f);
     const std::size_t rows = std::size_t{1} * f.batch * s.actions * s.members;
     DeviceBuffer<float> parts = Poisoned(kHeadParts * rows * s.outputs), values = Poisoned(rows);
-    const HeadSelection every{
+    const HeadForwardChosen every{
         .w = gpu.w.data(), .hidden = gpu.hidden.data(), .parts = parts.data()};
-    LaunchSelect(s, f.batch, {&every, 1}, nullptr);
+    LaunchForwardChosen(s, f.batch, {&every, 1}, nullptr);
     LaunchAtomValues(s,
                      {.batch = f.batch,
                       .parts = parts.data(),
@@ -344,4 +345,4 @@ TEST_F(HeadKernelsTest, AtomValuesAreExpectations) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

@@ -1,19 +1,18 @@
+#include "uper/base/arithmetic.h"
 #include "uper/nn/cuda/head/head_common.cuh"
 #include "uper/nn/cuda/head/head_kernels.h"
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kThreads = kHeadThreads;
 constexpr int kWarps = kHeadWarps;
 
-int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
-
-// A warp a (action, member, hidden unit).
+// One warp per (action, member, hidden unit).
 __global__ void __launch_bounds__(kThreads)
-    MemberTableKernel(HeadShape s, const float* w, HeadTablePointers tables) {
+    MemberMeanWeightsKernel(HeadShape s, const float* w, HeadMeanWeightPointers tables) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int row =
       (static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x)) / kWarpSize;
@@ -32,7 +31,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void MeanTableKernel(HeadShape s, HeadTablePointers tables) {
+__global__ void EnsembleMeanWeightsKernel(HeadShape s, HeadMeanWeightPointers tables) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= s.actions * s.hidden_total()) return;
   const int action = i / s.hidden_total();
@@ -46,9 +45,9 @@ __global__ void MeanTableKernel(HeadShape s, HeadTablePointers tables) {
   tables.mean_weights[i] = sum / static_cast<float>(s.members);
 }
 
-// A block a (member, action): the same sums as those of a step.
+// One block per (member, action); the sums are those of an update.
 __global__ void __launch_bounds__(kThreads)
-    BiasTableKernel(HeadShape s, const float* bias, HeadTablePointers tables) {
+    MeanBiasKernel(HeadShape s, const float* bias, HeadMeanWeightPointers tables) {
   __shared__ float scratch[kWarpSize];
   const int member = static_cast<int>(blockIdx.x) / s.actions;
   const int action = static_cast<int>(blockIdx.x) % s.actions;
@@ -65,17 +64,17 @@ void CheckLaunch(const char* what) { CheckCuda(cudaGetLastError(), what); }
 
 }  // namespace
 
-void LaunchTables(const HeadShape& shape, const float* w, const float* bias,
-                  const HeadTablePointers& tables, cudaStream_t stream) {
+void LaunchHeadMeanWeights(const HeadShape& shape, const float* w, const float* bias,
+                           const HeadMeanWeightPointers& tables, cudaStream_t stream) {
   const int rows = shape.actions * shape.members * shape.hidden;
-  MemberTableKernel<<<Pieces(rows, kWarps), kThreads, 0, stream>>>(shape, w, tables);
-  CheckLaunch("averages of the head");
+  MemberMeanWeightsKernel<<<CeilDiv(rows, kWarps), kThreads, 0, stream>>>(shape, w, tables);
+  CheckLaunch("mean weights of the head");
   const int entries = shape.hidden_total() * shape.actions;
-  MeanTableKernel<<<Pieces(entries, kThreads), kThreads, 0, stream>>>(shape, tables);
-  CheckLaunch("averages over members");
+  EnsembleMeanWeightsKernel<<<CeilDiv(entries, kThreads), kThreads, 0, stream>>>(shape, tables);
+  CheckLaunch("mean weights over members");
   const int biases = shape.members * shape.actions;
-  BiasTableKernel<<<biases, kThreads, 0, stream>>>(shape, bias, tables);
-  CheckLaunch("averages of the bias");
+  MeanBiasKernel<<<biases, kThreads, 0, stream>>>(shape, bias, tables);
+  CheckLaunch("means of the bias");
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

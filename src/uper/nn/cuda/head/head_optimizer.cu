@@ -9,30 +9,30 @@
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-// The step on the head's weights: memory is all it waits for. Few warps with little shared memory
-// leave room for kernels that compute. Each works for itself: the copy engine brings some weights,
-// the warp steps them in place, and the copy engine takes them away. All warps together pass
-// through memory from its beginning to its end.
+// Updates the head's weights. This kernel is memory-bound. Few warps with little shared memory
+// leave room for kernels that compute. Each warp works alone: a bulk copy loads some weights, the
+// warp updates them in place, and a bulk copy stores them. Together the warps pass through memory
+// from its beginning to its end.
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarpSize;
-// Hidden units of one fetch. The weights of four are whole groups of 16 bytes if those of an action
-// are, so that the copy engine can move them.
-constexpr int kUnits = kHeadStepUnits;
+// Hidden units per fetch. Weights of four units are whole groups of 16 bytes if those of an action
+// are, so that bulk copies can move them.
+constexpr int kUnits = kHeadUpdateUnits;
 static_assert(kUnits == 4);
 
-struct HeadStep {
-  StepRules rules;
-  StepKind kind = StepKind::kPlain;
+struct HeadUpdate {
+  UpdateRules rules;
+  OptimizerPass kind = OptimizerPass::kFinal;
   HeadShape shape;
   HeadGradient gradient;
-  ParameterStep weights;
-  const StepState* state = nullptr;
-  HeadTablePointers tables;
-  bool whole_groups = false;  // of 16 bytes, in every fetch
+  ParameterUpdate weights;
+  const UpdateState* state = nullptr;
+  HeadMeanWeightPointers tables;
+  bool whole_groups = false;  // every fetch consists of whole groups of 16 bytes
 };
 
 // kUnits hidden units of one (action, member).
@@ -41,7 +41,7 @@ struct HeadGroup {
   int index;  // the same for all members
 
   __device__ HeadGroup(const HeadShape& s, int item) {
-    const int groups = HeadStepGroups(s);
+    const int groups = HeadUpdateGroups(s);
     const int block = item / groups;
     const int group = item - block * groups;
     action = block / s.members;
@@ -67,8 +67,8 @@ struct HeadPiece {
   __device__ unsigned bytes() const { return static_cast<unsigned>(units * width * sizeof(float)); }
 };
 
-// Whether a lane has its i-th output. kWhole: pieces are whole rows, and only the last can be
-// missing.
+// Whether a lane has its i-th output. kWhole: pieces are whole rows, and only the last output can
+// be missing.
 template <int kLane, bool kWhole>
 __device__ bool IsThere(const HeadPiece& piece, int lane, int i) {
   return (kWhole && i + 1 < kLane) || lane + i * kWarpSize < piece.width;
@@ -77,14 +77,14 @@ __device__ bool IsThere(const HeadPiece& piece, int lane, int i) {
 // Weights and moments of one fetch in shared memory: p, m and v, each [unit][output].
 struct Stage {
   float* floats;
-  int room;  // of one of the three
+  int room;  // floats of one of the three arrays
 
   __device__ float* p() const { return floats; }
   __device__ float* m() const { return floats + room; }
   __device__ float* v() const { return floats + 2 * room; }
 };
 
-// Rows of a piece, `from_step` and `to_step` floats apart.
+// Copies rows of a piece, which are `from_step` and `to_step` floats apart.
 __device__ void CopyRows(const float* from, int from_step, const HeadPiece& piece, int lane,
                          float* to, int to_step) {
 #pragma unroll 1
@@ -98,12 +98,12 @@ __device__ void CopyRows(const float* from, int from_step, const HeadPiece& piec
 
 // The moments are not read again before the next update.
 struct CachePolicies {
-  std::uint64_t weights = CachePolicy(Keep::kAsLongAsOthers);
-  std::uint64_t moments = CachePolicy(Keep::kShortly);
+  std::uint64_t weights = CachePolicy(CacheHint::kNormal);
+  std::uint64_t moments = CachePolicy(CacheHint::kEvictFirst);
 };
 
-// Starts to bring a piece, when the one before has been taken away.
-__device__ void Fetch(const HeadStep& step, const HeadPiece& piece, const Stage& to,
+// Starts to load a piece after the previous piece has been stored.
+__device__ void Fetch(const HeadUpdate& step, const HeadPiece& piece, const Stage& to,
                       ArrivalBarrier& here, int lane) {
   const ParameterBlock& from = step.weights.from;
   if (step.whole_groups) {
@@ -124,8 +124,8 @@ __device__ void Fetch(const HeadStep& step, const HeadPiece& piece, const Stage&
   if (lane == 0) here.Arrive();
 }
 
-// Starts to take away a piece that all lanes have stepped.
-__device__ void Put(const HeadStep& step, const HeadPiece& piece, const Stage& from, int lane) {
+// Starts to store a piece that all lanes have updated.
+__device__ void Put(const HeadUpdate& step, const HeadPiece& piece, const Stage& from, int lane) {
   const ParameterBlock& to = step.weights.to;
   FenceStores();
   __syncwarp();
@@ -145,15 +145,15 @@ __device__ void Put(const HeadStep& step, const HeadPiece& piece, const Stage& f
   __syncwarp();
 }
 
-// What a sample adds to the gradient: its hidden units times the derivatives by its outputs.
+// What a sample adds to the gradient: its hidden units times the derivatives of its outputs.
 template <int kLane>
 struct SampleTerm {
   float units[kUnits];
   float d_out[kLane];
 
   template <bool kWhole>
-  __device__ SampleTerm(const HeadStep& step, const HeadGroup& group, const HeadPiece& piece, int b,
-                        int lane, std::bool_constant<kWhole>) {
+  __device__ SampleTerm(const HeadUpdate& step, const HeadGroup& group, const HeadPiece& piece,
+                        int b, int lane, std::bool_constant<kWhole>) {
     const HeadShape& s = step.shape;
     const float* hidden = step.gradient.hidden + b * s.hidden_total() +
                           MemberUnits(s, group.member) + group.first_unit;
@@ -184,7 +184,7 @@ struct SampleTerm {
   }
 };
 
-// Those of the 32 samples from `first` on that add to the gradient of an (action, member).
+// Those of the 32 samples from `first` on that contribute to the gradient of an (action, member).
 __device__ unsigned LearnersOf(const HeadGradient& gradient, const HeadGroup& group, int first,
                                int lane) {
   const int mine = first + lane;
@@ -193,7 +193,7 @@ __device__ unsigned LearnersOf(const HeadGradient& gradient, const HeadGroup& gr
                                       Learns(gradient.masks, mine, group.member));
 }
 
-// Whether the gradient is anything but zeros.
+// Whether the gradient is not entirely zero.
 __device__ bool HasGradient(const HeadGradient& gradient, const HeadGroup& group, int lane) {
   for (int first = 0; first < gradient.batch; first += kWarpSize) {
     if (LearnersOf(gradient, group, first, lane) != 0) return true;
@@ -201,10 +201,10 @@ __device__ bool HasGradient(const HeadGradient& gradient, const HeadGroup& group
   return false;
 }
 
-// g [unit][output of the lane]: the piece's gradient, samples in ascending order. Two are on their
-// way at a time.
+// g [unit][output of the lane]: the piece's gradient, samples in ascending order. Two samples are
+// loaded at a time.
 template <int kLane, bool kWhole>
-__device__ void AddGradient(const HeadStep& step, const HeadGroup& group, const HeadPiece& piece,
+__device__ void AddGradient(const HeadUpdate& step, const HeadGroup& group, const HeadPiece& piece,
                             int lane, float (&g)[kUnits][kLane]) {
   const HeadGradient& gradient = step.gradient;
   const std::bool_constant<kWhole> whole;
@@ -228,11 +228,11 @@ __device__ void AddGradient(const HeadStep& step, const HeadGroup& group, const 
   }
 }
 
-// In place. Adds the lane's new weights of each unit to `sums`.
+// Updates in place. Adds the lane's new weights of each unit to `sums`.
 template <bool kAdam, int kLane, bool kWhole>
-__device__ void StepPiece(const HeadStep& step, const StepScales& scales, const HeadPiece& piece,
-                          const Stage& stage, int lane, const float (&g)[kUnits][kLane],
-                          float (&sums)[kUnits]) {
+__device__ void UpdatePiece(const HeadUpdate& step, const UpdateScales& scales,
+                            const HeadPiece& piece, const Stage& stage, int lane,
+                            const float (&g)[kUnits][kLane], float (&sums)[kUnits]) {
   int place = lane;
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
@@ -244,7 +244,8 @@ __device__ void StepPiece(const HeadStep& step, const StepScales& scales, const 
       float& m = stage.m()[place + i * kWarpSize];
       float& v = stage.v()[place + i * kWarpSize];
       float new_p = p, new_m = m, new_v = v;
-      Step<kAdam>(step.rules, scales, g[u][i] * scales.gradient_scale, new_p, new_m, new_v);
+      UpdateParameter<kAdam>(step.rules, scales, g[u][i] * scales.gradient_scale, new_p, new_m,
+                             new_v);
       p = new_p;
       m = new_m;
       v = new_v;
@@ -254,8 +255,8 @@ __device__ void StepPiece(const HeadStep& step, const StepScales& scales, const 
   }
 }
 
-// The averages of the group's rows.
-__device__ void PutMeans(const HeadStep& step, const HeadGroup& group, int lane,
+// Writes the means of the group's rows.
+__device__ void PutMeans(const HeadUpdate& step, const HeadGroup& group, int lane,
                          const float (&sums)[kUnits]) {
   const HeadShape& s = step.shape;
 #pragma unroll
@@ -270,15 +271,15 @@ __device__ void PutMeans(const HeadStep& step, const HeadGroup& group, int lane,
   }
 }
 
-// Whoever has the last member of a group averages over the members. REQUIRES: a fence behind the
-// averages of the group's rows.
-__device__ void PutMeansOfMembers(const HeadStep& step, const HeadGroup& group, int lane) {
+// The warp that finishes the last member of a group averages over the members. REQUIRES: a fence
+// after the means of the group's rows.
+__device__ void PutMeansOfMembers(const HeadUpdate& step, const HeadGroup& group, int lane) {
   const HeadShape& s = step.shape;
   bool last = false;
   unsigned* done = step.tables.members_done + group.index;
   if (lane == 0) {
     last = atomicAdd(done, 1U) + 1 == static_cast<unsigned>(s.members);
-    if (last) __threadfence();  // then the averages of others
+    if (last) __threadfence();  // before the means of other warps are read
   }
   if (__shfl_sync(kAllLanes, last ? 1 : 0, 0) == 0) return;
   if (lane < group.units) {
@@ -292,19 +293,19 @@ __host__ __device__ int StageRoom(int tile, int outputs) {
   return (kUnits * (outputs < tile ? outputs : tile) + 3) / 4 * 4;
 }
 
-// Fences are dear while so much is written: each warp has one, and of a step ahead the step's end
-// averages over the members.
+// Fences are expensive while so much is written. So each warp has only one, and the end of the
+// update averages over the members of a speculative update.
 template <bool kAdam, int kLane, bool kWhole>
 __global__ void __launch_bounds__(kThreads)
-    HeadOptimizerKernel(const __grid_constant__ HeadStep step) {
+    HeadOptimizerKernel(const __grid_constant__ HeadUpdate step) {
   constexpr int kTile = kLane * kWarpSize;
   extern __shared__ __align__(16) float memory[];
   __shared__ ArrivalBarrier barriers[kWarps];
   const HeadShape& s = step.shape;
   AwaitPredecessor();
   if (!IsDue(step.kind, *step.state)) return;
-  const bool average_members = step.kind != StepKind::kAhead && !s.separate_hidden;
-  const StepScales scales = StepScalesOf(step.kind, *step.state);
+  const bool average_members = step.kind != OptimizerPass::kSpeculative && !s.separate_hidden;
+  const UpdateScales scales = UpdateScalesOf(step.kind, *step.state);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   ArrivalBarrier& here = barriers[warp];
@@ -315,14 +316,14 @@ __global__ void __launch_bounds__(kThreads)
   __syncwarp();
   const int room = StageRoom(kTile, s.outputs);
   const Stage stage{memory + 3 * room * warp, room};
-  const int items = s.actions * s.members * HeadStepGroups(s);
+  const int items = s.actions * s.members * HeadUpdateGroups(s);
   const int first_item = static_cast<int>(blockIdx.x) * kWarps + warp;
   const int step_to_next = static_cast<int>(gridDim.x) * kWarps;
   int fetches = 0;
   for (int item = first_item; item < items; item += step_to_next) {
     const HeadGroup group(s, item);
-    // Nothing was clipped of zeros: the step ahead was right.
-    if (step.kind == StepKind::kAgain && !HasGradient(step.gradient, group, lane)) continue;
+    // A gradient of zeros was not clipped: the speculative update was right.
+    if (step.kind == OptimizerPass::kRedo && !HasGradient(step.gradient, group, lane)) continue;
     float sums[kUnits] = {};
     for (int first = 0; first < s.outputs; first += kTile) {
       const HeadPiece piece(s, group, first, kTile);
@@ -330,7 +331,7 @@ __global__ void __launch_bounds__(kThreads)
       float g[kUnits][kLane] = {};
       AddGradient<kLane, kWhole>(step, group, piece, lane, g);
       here.Wait(fetches++);
-      StepPiece<kAdam, kLane, kWhole>(step, scales, piece, stage, lane, g, sums);
+      UpdatePiece<kAdam, kLane, kWhole>(step, scales, piece, stage, lane, g, sums);
       Put(step, piece, stage, lane);
     }
     PutMeans(step, group, lane, sums);
@@ -341,11 +342,11 @@ __global__ void __launch_bounds__(kThreads)
       PutMeansOfMembers(step, HeadGroup(s, item), lane);
     }
   }
-  if (lane == 0) AwaitStoresRead();  // before the memory is another block's
+  if (lane == 0) AwaitStoresRead();  // before another block reuses the memory
 }
 
 struct HeadKernel {
-  void (*kernel)(HeadStep);
+  void (*kernel)(HeadUpdate);
   int tile;
 };
 template <int kLane, bool kWhole>
@@ -365,28 +366,28 @@ bool IsAligned(const ParameterBlock& block) {
 }
 
 int ItemsOf(const HeadShape& shape) {
-  return shape.actions * shape.members * HeadStepGroups(shape);
+  return shape.actions * shape.members * HeadUpdateGroups(shape);
 }
 
-// A step ahead has others beside it; the step that is made again is alone, and waited for.
-int BlocksPerProcessor(StepKind kind, const HeadShape& shape) {
+// A speculative update shares the GPU; a redo runs alone and is waited for.
+int BlocksPerProcessor(OptimizerPass kind, const HeadShape& shape) {
   constexpr int kAsManyAsFit = 5;
-  if (kind != StepKind::kAhead) return kAsManyAsFit;
-  return IsLongHeadStep(shape) ? 3 : 2;
+  if (kind != OptimizerPass::kSpeculative) return kAsManyAsFit;
+  return IsLongHeadUpdate(shape) ? 3 : 2;
 }
 
 }  // namespace
 
-// On an H200, with batches of 32 and the Atari network: not with 6 actions, but with 18.
-bool IsLongHeadStep(const HeadShape& shape) {
+// Measured on an H200 with batches of 32 and the Atari network: false with 6 actions, true with 18.
+bool IsLongHeadUpdate(const HeadShape& shape) {
   constexpr int kManyItems = 12'000;
   return ItemsOf(shape) > kManyItems;
 }
 
-void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
-                         const HeadGradient& gradient, const ParameterStep& weights,
-                         const StepState* state, const HeadTablePointers& tables,
-                         cudaStream_t stream, Follow follow) {
+void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass kind, const HeadShape& shape,
+                         const HeadGradient& gradient, const ParameterUpdate& weights,
+                         const UpdateState* state, const HeadMeanWeightPointers& tables,
+                         cudaStream_t stream, LaunchOrder order) {
   int multiprocessors = 0;  // results do not depend on it
   CheckCuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
             "cudaDeviceGetAttribute");
@@ -396,22 +397,22 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadS
   const int items = ItemsOf(shape);
   const std::size_t floats = 3 * kWarps * StageRoom(chosen.tile, shape.outputs);
   LaunchKernel(
-      "optimiser of the head", chosen.kernel,
+      "optimizer of the head", chosen.kernel,
       {.grid = static_cast<unsigned>(
            std::min(blocks_per_processor * multiprocessors, (items + kWarps - 1) / kWarps)),
        .block = kThreads,
        .shared_bytes = sizeof(float) * floats,
        .stream = stream,
-       .follow = follow},
-      HeadStep{.rules = StepRules(rules),
-               .kind = kind,
-               .shape = shape,
-               .gradient = gradient,
-               .weights = weights,
-               .state = state,
-               .tables = tables,
-               .whole_groups = shape.hidden % kUnits == 0 && shape.outputs <= chosen.tile &&
-                               IsAligned(weights.from) && IsAligned(weights.to)});
+       .order = order},
+      HeadUpdate{.rules = UpdateRules(rules),
+                 .kind = kind,
+                 .shape = shape,
+                 .gradient = gradient,
+                 .weights = weights,
+                 .state = state,
+                 .tables = tables,
+                 .whole_groups = shape.hidden % kUnits == 0 && shape.outputs <= chosen.tile &&
+                                 IsAligned(weights.from) && IsAligned(weights.to)});
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

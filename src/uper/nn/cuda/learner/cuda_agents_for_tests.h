@@ -9,9 +9,9 @@
 #include "uper/nn/initialization.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// What the tests of the CUDA learner share: agents of every kind, and what a learner consists of.
+// What the tests of the CUDA learner share: agents of every kind, and the state of a learner.
 
 using Data = LearnerTestData;
 
@@ -34,7 +34,7 @@ inline std::vector<double> Statistics(const LearnerOutput& output) {
   return all;
 }
 
-// Everything a learner carries on.
+// Everything that a learner carries from update to update.
 inline std::vector<float> Numbers(Learner& learner) {
   const LearnerState state = learner.State();
   std::vector<float> numbers;
@@ -57,7 +57,7 @@ inline LearnerSpec SpecOf(const NetworkSpec& network, HeadKind head, int batch) 
   return spec;
 }
 
-// Pictures whose sizes fit nothing: borders of all kinds in the backward pass, three layers.
+// Images with awkward sizes: all kinds of borders in the backward pass, three layers.
 inline NetworkSpec OddNetwork(const HeadSize& head) {
   return {.input = {.height = 21,
                     .width = 17,
@@ -133,7 +133,7 @@ inline std::vector<Agent> Agents() {
   return agents;
 }
 
-// Agents that together use every kind of product, and both sizes of pictures.
+// Agents that together use every kind of GEMM, and both sizes of images.
 inline std::vector<Agent> AgentsIn(Precision precision) {
   std::vector<Agent> agents;
   for (Agent& agent : Agents()) {
@@ -151,7 +151,7 @@ inline std::vector<Agent> AgentsIn(Precision precision) {
   return agents;
 }
 
-// Three updates and a copy of the target in between: what comes out, and the state after it.
+// Three updates with a copy of the target in between: the outputs, and the state at the end.
 inline std::vector<double> Trained(const LearnerSpec& spec) {
   CudaLearner learner(spec);
   Initialize(learner);
@@ -165,4 +165,4 @@ inline std::vector<double> Trained(const LearnerSpec& spec) {
   return all;
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

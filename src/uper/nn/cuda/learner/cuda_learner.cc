@@ -8,7 +8,7 @@
 #include "uper/base/check.h"
 #include "uper/nn/cuda/optimizer/dense_weight_update.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 LearnerSpec Validated(const LearnerSpec& spec) {
@@ -34,18 +34,18 @@ void CopyOnGpu(const DeviceBuffer<T>& from, DeviceBuffer<T>& to, cudaStream_t st
             "copying on the GPU");
 }
 
-// Whose passes through the torso one update needs.
+// Passes through the torso per update.
 int PassesOf(const LearnerSpec& spec) { return spec.loss.double_q ? 3 : 2; }
 
 }  // namespace
 
-CudaHeadTables::CudaHeadTables(const NetworkSpec& spec)
+CudaHeadMeanWeights::CudaHeadMeanWeights(const NetworkSpec& spec)
     : member_weights(std::size_t{1} * spec.members * spec.hidden_units * spec.actions),
       member_bias(std::size_t{1} * spec.members * spec.actions),
       mean_weights(std::size_t{1} * spec.hidden_total() * spec.actions),
-      members_done(std::size_t{1} * spec.actions * HeadStepGroups(HeadShapeOf(spec))) {}
+      members_done(std::size_t{1} * spec.actions * HeadUpdateGroups(HeadShapeOf(spec))) {}
 
-HeadTablePointers CudaHeadTables::pointers() {
+HeadMeanWeightPointers CudaHeadMeanWeights::pointers() {
   return {.member_weights = member_weights.data(),
           .member_bias = member_bias.data(),
           .mean_weights = mean_weights.data(),
@@ -94,11 +94,11 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
       sets_{ParameterSet(spec.network, layout_.size(), batch_layout_.size),
             ParameterSet(spec.network, layout_.size(), batch_layout_.size)},
       target_(layout_.size()),
-      target_tables_(spec.network),
-      step_(1),
+      target_mean_weights_(spec.network),
+      update_state_(1),
       host_batch_(batch_layout_.size),
       gradient_(layout_.size()),
-      host_step_(1),
+      host_update_state_(1),
       td_errors_(spec.batch),
       uncertainty_(spec.batch),
       host_td_errors_(spec.batch),
@@ -119,11 +119,11 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   online_outputs_ = DeviceBuffer<float>(outputs);
   target_outputs_ = DeviceBuffer<float>(outputs);
   d_outputs_ = DeviceBuffer<float>(outputs);
-  members_ = DeviceBuffer<MemberFindings>(batch * members);
+  members_ = DeviceBuffer<MemberLoss>(batch * members);
   hidden_parts_ = DeviceBuffer<float>(members * batch * spec.network.hidden_units);
   squares_ =
       DeviceBuffer<double>(torso_.SquareCount() + HeadSquareCount(head_) + BiasBlocks(head_) +
-                           DenseStepBlocks(torso_.hidden_inputs(), head_.hidden_total()));
+                           DenseWeightUpdateBlocks(torso_.hidden_inputs(), head_.hidden_total()));
   if (spec.loss.head == HeadKind::kCategorical) {
     all_parts_ = DeviceBuffer<float>(kHeadParts * outputs * actions);
     quantiles_ = DeviceBuffer<float>(2 * outputs);
@@ -133,10 +133,10 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   acting_bytes_ = DeviceBuffer<std::byte>(host_observations_.size());
   acting_observations_ = DeviceBuffer<float>(batch * spec.network.observation_size());
   q_ = PinnedBuffer<float>(batch * actions);
-  shown_values_ = PinnedBuffer<std::uint64_t>(batch * actions);
-  acting_counts_ = DeviceBuffer<int>(batch);
-  asked_counts_.resize(batch);
-  SynchronizeGpu("preparing the GPU");  // the zeros are there for all streams
+  mailbox_ = PinnedBuffer<std::uint64_t>(batch * actions);
+  decision_counts_ = DeviceBuffer<int>(batch);
+  requested_.resize(batch);
+  SynchronizeGpu("preparing the GPU");  // so that all streams see the zeros
   for (int i = 0; i < 2; ++i) {
     update_graphs_[i] = Graph(main_, [&] { EnqueueUpdate(sets_[i], sets_[1 - i], {}); });
     acting_graphs_[i].resize(batch + 1);
@@ -144,7 +144,8 @@ CudaLearner::CudaLearner(const LearnerSpec& spec)
   ++learners_;
 }
 
-// Nothing may still read the buffers that are freed next. An error would come too late to matter.
+// Kernels in flight may still read the buffers that are freed next. An error comes too late to
+// matter.
 CudaLearner::~CudaLearner() {
   --learners_;
   AwaitEnd();
@@ -155,7 +156,7 @@ void CudaLearner::CheckBatch(const LearnerBatch& batch) const {
   UPER_CHECK(batch.a_tm1.size() == size && batch.r_t.size() == size &&
                  batch.discount_t.size() == size && batch.weights.size() == size &&
                  batch.masks.size() == size,
-             "a batch has as many transitions as the learner was made for");
+             "a batch must have LearnerSpec::batch transitions");
   UPER_CHECK(batch.s_tm1.size() == batch_layout_.observation_bytes &&
                  batch.s_t.size() == batch_layout_.observation_bytes,
              "observations must fit the batch and the network's input");
@@ -178,12 +179,12 @@ void CudaLearner::Stage(const LearnerBatch& batch) {
 
 LearnerOutput CudaLearner::Update(const LearnerBatch& batch) {
   CheckBatch(batch);
-  CancelPrepared();
+  CancelPrelaunched();
   Stage(batch);
   update_graphs_[current_].Launch(main_);
   host_fresh_ = false;
   main_.Synchronize();
-  const StepState& step = host_step_[0];
+  const UpdateState& step = host_update_state_[0];
   if (step.finite == 0) {
     throw Error(ErrorKind::kNumeric, "update " + std::to_string(updates_ + 1) +
                                          ": the loss or the gradient is not finite (loss " +
@@ -197,7 +198,7 @@ LearnerOutput CudaLearner::Update(const LearnerBatch& batch) {
           .uncertainty = host_uncertainty_.span()};
 }
 
-// Where an update from that set reads its batch.
+// Where an update that reads this set finds its batch.
 BatchPointers CudaLearner::BatchOf(ParameterSet& set) {
   std::byte* batch = set.batch.data();
   return {.observations = batch,
@@ -208,45 +209,45 @@ BatchPointers CudaLearner::BatchOf(ParameterSet& set) {
           .weights = reinterpret_cast<float*>(batch + batch_layout_.weights)};
 }
 
-void CudaLearner::QueueUpdates(BatchSource& source, int count, bool grows) {
-  Launch(source, {.grows = grows, .updates = count});
+void CudaLearner::QueueUpdates(ReplayGraphNodes& replay, int count, bool appends) {
+  Launch(replay, {.appends = appends, .updates = count});
 }
 
-void CudaLearner::ActAndQueueUpdates(BatchSource& source, Planes planes, int decisions, int updates,
-                                     cudaEvent_t batch_ready) {
-  PutPlanes(planes, decisions);
-  Launch(source, {.decisions = decisions, .updates = updates}, batch_ready);
+void CudaLearner::ActAndQueueUpdates(ReplayGraphNodes& replay, FramePointers frames, int decisions,
+                                     int updates, cudaEvent_t batch_ready) {
+  PutFrames(frames, decisions);
+  Launch(replay, {.decisions = decisions, .updates = updates}, batch_ready);
 }
 
-void CudaLearner::Launch(BatchSource& source, SourceWork work, cudaEvent_t batch_ready) {
-  UPER_CHECK(work.decisions <= spec_.batch, "the batch does not fit");
-  UPER_CHECK(work.updates <= kMaxUpdatesPerCall, "too many updates at once");
-  CancelPrepared();
-  work.crowded = work.updates > 0 && crowded();
-  Graph& graph = source_graphs_[current_][work];
+void CudaLearner::Launch(ReplayGraphNodes& replay, GraphKey key, cudaEvent_t batch_ready) {
+  UPER_CHECK(key.decisions <= spec_.batch, "the batch does not fit");
+  UPER_CHECK(key.updates <= kMaxUpdatesPerCall, "too many updates at once");
+  CancelPrelaunched();
+  key.shares_gpu = key.updates > 0 && shares_gpu();
+  Graph& graph = replay_graphs_[current_][key];
   if (!graph) {
     graph = Graph(main_, [&] {
-      if (work.grows) source.EnqueueGrowth(main_);
-      if (work.decisions > 0) EnqueueDecisions(source, work.decisions);
-      if (batch_ready == nullptr && work.updates > 0) {
-        source.EnqueueBatch(next_batch(), /*urgent=*/!work.crowded, main_);
+      if (key.appends) replay.EnqueueAppend(main_);
+      if (key.decisions > 0) EnqueueDecisions(replay, key.decisions);
+      if (batch_ready == nullptr && key.updates > 0) {
+        replay.EnqueueBatch(next_batch(), /*on_critical_path=*/!key.shares_gpu, main_);
       } else if (batch_ready != nullptr) {
         CheckCuda(cudaStreamWaitEvent(main_, batch_ready, cudaEventWaitExternal),
                   "cudaStreamWaitEvent");
       }
-      EnqueueUpdates(source, work.updates, work.crowded);
+      EnqueueUpdates(replay, key.updates, key.shares_gpu);
     });
   }
   graph.Launch(main_);
-  for (int b = 0; b < work.decisions; ++b) ++asked_counts_[b];
-  if (work.updates == 0) return;
-  updates_ += work.updates;
-  current_ = (current_ + work.updates) % 2;
+  for (int b = 0; b < key.decisions; ++b) ++requested_[b];
+  if (key.updates == 0) return;
+  updates_ += key.updates;
+  current_ = (current_ + key.updates) % 2;
   host_fresh_ = false;
 }
 
 std::span<const float> CudaLearner::gradient() {
-  CancelPrepared();
+  CancelPrelaunched();
   if (host_gradient_.size() == 0) host_gradient_ = FloatBuffer(layout_.size());
   LaunchHeadWeights(head_, HeadGradientOf(sets_[1 - current_]), gradient_.data() + head_w_, main_);
   gradient_.Download(host_gradient_.span(), main_);
@@ -255,17 +256,17 @@ std::span<const float> CudaLearner::gradient() {
 }
 
 void CudaLearner::CopyTarget() {
-  CancelPrepared();
+  CancelPrelaunched();
   CopyOnGpu(current().online, target_, main_);
-  const CudaHeadTables& tables = current().tables;
-  CopyOnGpu(tables.member_weights, target_tables_.member_weights, main_);
-  CopyOnGpu(tables.member_bias, target_tables_.member_bias, main_);
-  CopyOnGpu(tables.mean_weights, target_tables_.mean_weights, main_);
+  const CudaHeadMeanWeights& tables = current().tables;
+  CopyOnGpu(tables.member_weights, target_mean_weights_.member_weights, main_);
+  CopyOnGpu(tables.member_bias, target_mean_weights_.member_bias, main_);
+  CopyOnGpu(tables.mean_weights, target_mean_weights_.mean_weights, main_);
   host_fresh_ = false;
 }
 
 LearnerState CudaLearner::State() {
-  CancelPrepared();
+  CancelPrelaunched();
   if (host_online_.size() == 0) {
     for (FloatBuffer* buffer :
          {&host_online_, &host_target_, &host_first_moment_, &host_second_moment_}) {
@@ -288,7 +289,7 @@ LearnerState CudaLearner::State() {
 }
 
 void CudaLearner::CommitState(std::int64_t updates) {
-  CancelPrepared();
+  CancelPrelaunched();
   updates_ = updates;
   if (host_fresh_) {
     current().online.Upload(host_online_.span(), main_);
@@ -296,15 +297,16 @@ void CudaLearner::CommitState(std::int64_t updates) {
     current().first_moment.Upload(host_first_moment_.span(), main_);
     current().second_moment.Upload(host_second_moment_.span(), main_);
   }
-  host_step_[0] = {.updates = updates};
-  step_.Upload(host_step_.span(), main_);
-  EnqueueTables(current().online.data(), current().tables);
-  EnqueueTables(target_.data(), target_tables_);
+  host_update_state_[0] = {.updates = updates};
+  update_state_.Upload(host_update_state_.span(), main_);
+  EnqueueMeanWeights(current().online.data(), current().tables);
+  EnqueueMeanWeights(target_.data(), target_mean_weights_);
   main_.Synchronize();
 }
 
-void CudaLearner::EnqueueTables(const float* parameters, CudaHeadTables& tables) {
-  LaunchTables(head_, parameters + head_w_, parameters + head_b_, tables.pointers(), main_);
+void CudaLearner::EnqueueMeanWeights(const float* parameters, CudaHeadMeanWeights& tables) {
+  LaunchHeadMeanWeights(head_, parameters + head_w_, parameters + head_b_, tables.pointers(),
+                        main_);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

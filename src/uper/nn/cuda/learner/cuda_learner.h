@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "uper/nn/cuda/head/head_kernels.h"
-#include "uper/nn/cuda/learner/batch_source.h"
+#include "uper/nn/cuda/learner/replay_graph_nodes.h"
 #include "uper/nn/cuda/learner/torso.h"
 #include "uper/nn/cuda/loss/loss_kernels.h"
 #include "uper/nn/cuda/observations/frame_pointer_table.h"
@@ -19,29 +19,30 @@
 #include "uper/nn/float_buffer.h"
 #include "uper/nn/gpu.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Averages of a head, in the GPU's memory.
-struct CudaHeadTables {
-  explicit CudaHeadTables(const NetworkSpec& spec);
-  HeadTablePointers pointers();
+// Mean weights of a head, in the GPU's memory.
+struct CudaHeadMeanWeights {
+  explicit CudaHeadMeanWeights(const NetworkSpec& spec);
+  HeadMeanWeightPointers pointers();
 
   DeviceBuffer<float> member_weights, member_bias, mean_weights;
   DeviceBuffer<unsigned> members_done;
 };
 
-// Everything that an update changes, and the batch that it learns from. There are two: an update
-// reads one and writes the parameters of the other, while the batch of the next may arrive there.
+// Everything that an update changes, and the batch that it learns from. There are two sets. An
+// update reads one set and writes the parameters of the other. Meanwhile the next batch may be
+// written to the other set.
 struct ParameterSet {
   ParameterSet(const NetworkSpec& spec, std::size_t size, std::size_t batch_bytes);
   ParameterBlock block(std::size_t offset);
 
   DeviceBuffer<float> online, first_moment, second_moment;
-  CudaHeadTables tables;  // of online
+  CudaHeadMeanWeights tables;  // of `online`
   DeviceBuffer<std::byte> batch;
 };
 
-// Where the parts of a batch lie in one block of memory, which is copied to the GPU at once.
+// Where the parts of a batch lie in one block of memory, so that one copy brings it to the GPU.
 struct BatchLayout {
   explicit BatchLayout(const LearnerSpec& spec);
 
@@ -50,15 +51,16 @@ struct BatchLayout {
   std::size_t size;
 };
 
-// The learner on the GPU, in plain fp32 but for the torso's products (LearnerSpec::precision). One
-// update is one graph: forward passes, targets, losses, backward pass, norm, optimiser and
-// statistics, without a word from the host and without allocation. All sums have a fixed order. The
-// stored gradient covers everything but the head's weights, whose gradient only ever exists in
-// registers, unless gradient() asks for it. The head's optimiser, which memory limits, runs beside
-// the torso's backward pass, which arithmetic limits: hence the two sets of parameters.
+// The learner on the GPU, in plain fp32 except for the GEMMs of the torso (LearnerSpec::precision).
+// One update is one CUDA graph: forward passes, targets, losses, backward pass, norm, optimizer and
+// statistics. The host is not involved, and nothing is allocated. All sums have a fixed order.
+//
+// The stored gradient covers everything except the head's weights. Their gradient exists only in
+// registers, unless gradient() asks for it. The head's optimizer is memory-bound and runs beside
+// the torso's backward pass, which is compute-bound. That is why there are two parameter sets.
 class CudaLearner final : public Learner {
  public:
-  // Parameters start as zeros. Throws Error(kResources) when the GPU's memory does not suffice.
+  // Parameters start as zeros. Throws Error(kResources) if the GPU's memory is too small.
   explicit CudaLearner(const LearnerSpec& spec);
   ~CudaLearner() override;
 
@@ -73,99 +75,96 @@ class CudaLearner final : public Learner {
   void CommitState(std::int64_t updates) override;
   std::int64_t updates() override { return updates_; }
 
-  // For a source of batches on the GPU; there is one for the learner's life. Everything it enqueues
-  // is ordered on stream(), which is asked for each time.
+  // For the one replay memory on the GPU. Its work is ordered on stream(). Ask for the stream each
+  // time, because the call cancels a prelaunched decision.
   cudaStream_t stream() {
-    CancelPrepared();
+    CancelPrelaunched();
     return main_;
   }
-  // Updates from the source's batches, in one graph. Returns at once; whether they were finite is
-  // for the source to find out.
+  // Runs updates with batches of the replay memory, in one graph. Returns at once. The replay
+  // memory finds out whether the updates were finite.
   static constexpr int kMaxUpdatesPerCall = 8;
-  // `grows`: the source's growth comes first.
-  void QueueUpdates(BatchSource& source, int count, bool grows);
-  BatchPointers next_batch() { return BatchOf(current()); }  // where the first one belongs
-  // As ActionValues(), of observations whose planes [count, plane] are in the GPU's or in pinned
-  // memory (nullptr: zeros), in two steps: more may be enqueued between them, for which the second
-  // does not wait.
-  using Planes = std::span<const std::byte* const>;
-  void BeginDecisions(BatchSource& source, Planes planes, int count);
+  // `appends`: the graph begins with the replay memory's append.
+  void QueueUpdates(ReplayGraphNodes& replay, int count, bool appends);
+  BatchPointers next_batch() { return BatchOf(current()); }  // where the first batch must be
+  // Like ActionValues(), for observations whose frames [count, frame] are in the GPU's or in pinned
+  // memory (nullptr: zeros). Work that is enqueued between the two calls does not delay the second.
+  using FramePointers = std::span<const std::byte* const>;
+  void BeginDecisions(ReplayGraphNodes& replay, FramePointers frames, int count);
   void AwaitActionValues(int count, std::span<float> q);
-  // Starts the kernels of the next decision, if that will be one, before its planes are known: they
-  // wait for BeginDecisions() on the GPU. If anything else is asked of the learner before, the
-  // decision is given up. Nothing depends on it but time. REQUIRES: MayPrepareActing().
-  void PrelaunchDecision(BatchSource& source, bool grows);
-  // Whether it can be done, and is likely to pay.
-  bool MayPrepareActing() const;
-  // BeginDecisions() and QueueUpdates() in one graph. The first batch is the source's concern: it
-  // is at next_batch() after `batch_ready`, always the same event, which was recorded before the
+  // Launches the next decision's kernels early; they wait on the GPU for BeginDecisions(). Any
+  // other call cancels it. Affects speed only. REQUIRES: MayPrelaunch().
+  void PrelaunchDecision(ReplayGraphNodes& replay, bool appends);
+  // Whether a decision can be prelaunched and that is likely to pay.
+  bool MayPrelaunch() const;
+  // BeginDecisions() and QueueUpdates() in one graph. The replay memory draws the first batch to
+  // next_batch(). `batch_ready` says when it is there: always the same event, recorded before the
   // call.
-  void ActAndQueueUpdates(BatchSource& source, Planes planes, int decisions, int updates,
-                          cudaEvent_t batch_ready);
-  // Whether there are other learners in this process. Kernels then leave room for theirs, and none
-  // waits for the host. Results are the same.
-  static bool crowded() { return learners_ > 1; }
-  // Whether everything has ended. Throws if something went wrong on the GPU.
+  void ActAndQueueUpdates(ReplayGraphNodes& replay, FramePointers frames, int decisions,
+                          int updates, cudaEvent_t batch_ready);
+  // Whether the GPU is shared with other learners of this process. Kernels then leave room for
+  // those of the others, and no kernel waits for the host. Results do not change.
+  static bool shares_gpu() { return learners_ > 1; }
+  // Whether all work has ended. Throws if something failed on the GPU.
   bool IsDone() const { return main_.IsDone(); }
-  // Waits for everything, whatever became of it.
+  // Waits for all work and ignores errors.
   void AwaitEnd() noexcept { cudaStreamSynchronize(main_); }
 
  private:
-  // Activations of the passes of an update.
-  enum Slot { kOnline, kTarget, kNext, kSlots };
+  // The passes of an update through the torso.
+  enum PassIndex { kOnline, kTarget, kNext, kPasses };
 
   void CheckBatch(const LearnerBatch& batch) const;
   void Stage(const LearnerBatch& batch);
   BatchPointers BatchOf(ParameterSet& set);
-  // What the graphs consist of.
-  // `from` and `to`: the set that is read and the other one, which is written.
-  // One of the updates of a graph. `source`: uses what it finds, and makes the next one's batch;
-  // may be null.
-  struct InRow {
-    BatchSource* source = nullptr;
-    bool first = true, last = true;  // of the graph's updates
-    bool crowded = false;
+  // Place of an update among the updates of its graph. `replay` records the statistics and draws
+  // the next batch; null: the host gives batches.
+  struct ChainPosition {
+    ReplayGraphNodes* replay = nullptr;
+    bool first = true, last = true;
+    bool shares_gpu = false;
   };
-  // What a graph does for a source, in this order.
-  struct SourceWork {
-    bool grows = false;
+  // What a graph does for the replay memory, in this order.
+  struct GraphKey {
+    bool appends = false;
     int decisions = 0, updates = 0;
-    bool crowded = false;  // its kernels leave room for those of other learners
-    auto operator<=>(const SourceWork&) const = default;
+    bool shares_gpu = false;  // its kernels leave room for those of other learners
+    auto operator<=>(const GraphKey&) const = default;
   };
-  void Launch(BatchSource& source, SourceWork work, cudaEvent_t batch_ready = nullptr);
-  void EnqueueDecisions(BatchSource& source, int count);
-  void EnqueueUpdates(BatchSource& source, int count, bool crowded);
-  void EnqueueUpdate(ParameterSet& from, ParameterSet& to, const InRow& row);
-  void EnqueueForward(ParameterSet& from, const InRow& row);
+  void Launch(ReplayGraphNodes& replay, GraphKey key, cudaEvent_t batch_ready = nullptr);
+  void EnqueueDecisions(ReplayGraphNodes& replay, int count);
+  void EnqueueUpdates(ReplayGraphNodes& replay, int count, bool shares_gpu);
+  // In these, `from` is read and `to` is written.
+  void EnqueueUpdate(ParameterSet& from, ParameterSet& to, const ChainPosition& position);
+  void EnqueueForward(ParameterSet& from, const ChainPosition& position);
   void EnqueueTargetActions(ParameterSet& from);
-  void EnqueueSelections(ParameterSet& from);
+  void EnqueueForwardChosen(ParameterSet& from);
   void EnqueueHeadNorm(ParameterSet& from);
-  void EnqueueFindings(const SampleCall& samples, ParameterSet& to, const InRow& row);
+  void EnqueueStatistics(const LossCall& samples, ParameterSet& to, const ChainPosition& position);
   void EnqueueBackward(ParameterSet& from, ParameterSet& to);
-  void EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to, cudaStream_t stream,
-                       Follow follow = Follow::kAfter);
+  void EnqueueHeadUpdate(OptimizerPass kind, ParameterSet& from, ParameterSet& to,
+                         cudaStream_t stream, LaunchOrder order = LaunchOrder::kSerial);
   void EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to);
   void EnqueueActing(ParameterSet& set, int count, Torso::Pass pass);
-  // Brings the observations to where the kernels read them.
+  // Copies the observations to where the kernels read them.
   void StageObservations(std::span<const std::byte> observations, int count);
   bool ReadsHostObservations(int count) const { return count <= 2; }
-  void TakeActionValues(int count, std::span<float> q);
-  void PutPlanes(Planes planes, int count);
-  bool GivePrepared(Planes planes);
-  void CancelPrepared();
+  void ReadActionValues(int count, std::span<float> q);
+  void PutFrames(FramePointers frames, int count);
+  bool FeedPrelaunched(FramePointers frames);
+  void CancelPrelaunched();
   void EnqueueActionValues(ParameterSet& set, int count);
-  void EnqueueTables(const float* parameters, CudaHeadTables& tables);
+  void EnqueueMeanWeights(const float* parameters, CudaHeadMeanWeights& tables);
 
   ParameterSet& current() { return sets_[current_]; }
   std::size_t observation_bytes() const { return batch_layout_.observation_bytes / spec_.batch; }
-  Torso::Pass PassOf(Slot slot, ParameterSet& set);
-  // Whose values choose the target's actions.
-  Slot ChoosingSlot() const { return spec_.loss.double_q ? kNext : kTarget; }
-  SampleCall Samples(ParameterSet& from);
+  Torso::Pass PassOf(PassIndex pass, ParameterSet& set);
+  // The pass whose values choose the target's actions.
+  PassIndex ChoosingPass() const { return spec_.loss.double_q ? kNext : kTarget; }
+  LossCall Samples(ParameterSet& from);
   HeadGradient HeadGradientOf(const ParameterSet& from) const;
-  HeadMeans MeansOf(const float* hidden, CudaHeadTables& tables, int batch);
-  // A part of the batch of an update from that set.
+  HeadForwardMean MeansOf(const float* hidden, CudaHeadMeanWeights& tables, int batch);
+  // A part of the batch in this set.
   template <typename T>
   static const T* Staged(const ParameterSet& from, std::size_t offset) {
     return reinterpret_cast<const T*>(from.batch.data() + offset);
@@ -177,67 +176,71 @@ class CudaLearner final : public Learner {
   const OptimizerRules rules_;
   const std::size_t hidden_w_, head_w_, head_b_;  // offsets
   const BatchLayout batch_layout_;
-  // Beside the main stream: weights of convolutions, what samples tell; the head's norm, the hidden
-  // layer's step, the head's.
-  Stream main_, side_, findings_, norm_, dense_, ahead_;
-  Event fork_, join_, dense_fork_, dense_done_, begin_done_, ahead_fork_, ahead_done_,
-      squares_done_, findings_fork_, findings_done_;
+  // Side streams: gradients of convolution weights; statistics; the head's norm; the hidden layer's
+  // update; the speculative update of the head.
+  Stream main_, side_, statistics_stream_, norm_, dense_, speculative_stream_;
+  Event fork_, join_, dense_fork_, dense_done_, begin_done_, speculative_fork_, speculative_done_,
+      squares_done_, statistics_fork_, statistics_done_;
   Torso torso_, acting_torso_;
 
-  // The state.
+  // The learner's state.
   std::array<ParameterSet, 2> sets_;
-  int current_ = 0;  // the set to read
+  int current_ = 0;  // the set that the next update reads
   DeviceBuffer<float> target_;
-  CudaHeadTables target_tables_;
-  DeviceBuffer<StepState> step_;
+  CudaHeadMeanWeights target_mean_weights_;
+  DeviceBuffer<UpdateState> update_state_;
   std::int64_t updates_ = 0;
 
-  // Copies on the host, made when State() is first called.
+  // Copies on the host, made by the first call of State().
   FloatBuffer host_online_, host_target_, host_first_moment_, host_second_moment_;
   bool host_fresh_ = false;
 
-  // Of the update under way.
+  // Of the update in progress.
   PinnedBuffer<std::byte> host_batch_;
-  DeviceBuffer<float> observations_;  // [s_tm1 and s_t, batch, observation], if they are read
-  std::vector<Torso::Activations> activations_;  // [slot]
+  DeviceBuffer<float>
+      observations_;  // [s_tm1 and s_t, batch, observation]; only for kernels that read floats
+  std::vector<Torso::Activations> activations_;  // [pass]
   mutable DeviceBuffer<float> gradient_;
   DeviceBuffer<float> member_values_;                // [batch, member, action]
   DeviceBuffer<int> target_actions_;                 // [batch, member]
   DeviceBuffer<float> online_parts_, target_parts_;  // [part, batch, member, output]
   DeviceBuffer<float> all_parts_;  // [part, batch, action, member, output]; categorical heads only
   DeviceBuffer<float> online_outputs_, target_outputs_, d_outputs_;  // [batch, member, output]
-  DeviceBuffer<MemberFindings> members_;
+  DeviceBuffer<MemberLoss> members_;
   DeviceBuffer<float> hidden_parts_;  // [member, batch, hidden unit]
   DeviceBuffer<double> squares_;
   DeviceBuffer<float> quantiles_;  // of categorical heads
-  PinnedBuffer<StepState> host_step_;
+  PinnedBuffer<UpdateState> host_update_state_;
   DeviceBuffer<double> td_errors_;
   DeviceBuffer<Uncertainty> uncertainty_;
   PinnedBuffer<double> host_td_errors_;
   PinnedBuffer<Uncertainty> host_uncertainty_;
-  std::array<Graph, 2> update_graphs_;                        // [current_]
-  std::array<std::map<SourceWork, Graph>, 2> source_graphs_;  // [current_]; made when first needed
+  std::array<Graph, 2> update_graphs_;                      // [current_]
+  std::array<std::map<GraphKey, Graph>, 2> replay_graphs_;  // [current_]; made when first needed
   mutable FloatBuffer host_gradient_;
 
-  // Of acting.
+  // Of decisions.
   PinnedBuffer<std::byte> host_observations_;
   DeviceBuffer<std::byte> acting_bytes_;
   DeviceBuffer<float> acting_observations_;
   Torso::Activations acting_activations_;
   DeviceBuffer<float> acting_values_;  // [batch, member, action] of categorical heads
-  PinnedBuffer<float> q_;              // of categorical heads; others show their values
-  PinnedBuffer<std::uint64_t> shown_values_;
-  // [batch]: how often a sample's values were computed by the GPU, and asked for.
-  DeviceBuffer<int> acting_counts_;
-  std::vector<int> asked_counts_;
-  PlaneTable planes_;  // made when first needed
-  // Of a decision that was prepared: it waits for its planes; it has got them, and when.
-  bool prepared_ = false, given_ = false;
-  std::chrono::steady_clock::time_point given_at_;
-  int unprepared_ = 0;  // decisions that are not to be prepared
+  PinnedBuffer<float> q_;              // categorical heads; other heads use the mailbox
+  PinnedBuffer<std::uint64_t> mailbox_;
+  // [batch]: number of times the GPU has computed a sample's values, and the host has requested
+  // them.
+  DeviceBuffer<int> decision_counts_;
+  std::vector<int> requested_;
+  FramePointerTable frame_pointers_;  // made when first needed
+  // Whether a prelaunched decision waits for its frames. Whether the decision in progress was
+  // prelaunched and has been given its frames (fed), and when. Both can hold: the next decision is
+  // prelaunched before the values of this one have arrived.
+  bool prelaunched_ = false, fed_ = false;
+  std::chrono::steady_clock::time_point fed_at_;
+  int backoff_decisions_ = 0;  // decisions until prelaunching is tried again
   static inline std::atomic<int> learners_ = 0;
   // [current_][count]; made when first needed.
   std::array<std::vector<Graph>, 2> acting_graphs_;
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -10,7 +10,7 @@
 #include "uper/nn/cpu/cpu_learner.h"
 #include "uper/nn/cuda/learner/cuda_agents_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 class CudaLearnerTest : public GpuTest {};
@@ -59,7 +59,7 @@ TEST_F(CudaLearnerTest, ActionValuesAreThoseOfTheCpuForAnyCount) {
     CudaLearner gpu(spec);
     Initialize(cpu);
     const Data data(spec, "batch");
-    for (int round = 0; round < 2; ++round) {  // also after an update
+    for (int round = 0; round < 2; ++round) {  // the second round is after an update
       CopyState(cpu, gpu);
       if (round == 1) {
         cpu.Update(data.View());
@@ -200,9 +200,9 @@ TEST_F(CudaLearnerTest, TooLargeANetworkIsAResourceError) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kResources) << error.what();
   }
-  CudaLearner small(Agents()[0].spec);  // and the GPU is not lost
+  CudaLearner small(Agents()[0].spec);  // the GPU still works
   EXPECT_NO_THROW(small.Update(Data(Agents()[0].spec, "batch").View()));
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

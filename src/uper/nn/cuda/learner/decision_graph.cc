@@ -8,12 +8,12 @@
 #include "uper/nn/cuda/observations/observation_kernels.h"
 #include "uper/nn/cuda/runtime/mailbox.h"
 
-// How the learner values actions.
+// How the learner computes action values.
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-constexpr int kUnprepared = 300;  // decisions, after one that it did not pay for
+constexpr int kBackoffDecisions = 300;  // launched normally after a prelaunch that did not pay
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void CudaLearner::ActionValues(std::span<const std::byte> observations, int coun
   UPER_CHECK(observations.size() == count * observation_bytes() &&
                  q.size() == std::size_t{1} * count * spec_.network.actions,
              "observations and values must fit the count");
-  CancelPrepared();
+  CancelPrelaunched();
   Graph& graph = acting_graphs_[current_][count];
   if (!graph) {
     const std::byte* from =
@@ -32,12 +32,13 @@ void CudaLearner::ActionValues(std::span<const std::byte> observations, int coun
   }
   StageObservations(observations, count);
   graph.Launch(main_);
-  for (int b = 0; b < count; ++b) ++asked_counts_[b];
-  TakeActionValues(count, q);
+  for (int b = 0; b < count; ++b) ++requested_[b];
+  ReadActionValues(count, q);
 }
 
-// Few observations are read by the kernels where they are, without the latency of a copy; of many,
-// one piece is on its way to the GPU while the host copies the next.
+// Kernels read few observations directly from the host's memory, which avoids the latency of a
+// copy. Many observations are copied in pieces: the GPU receives one while the host copies the
+// next.
 void CudaLearner::StageObservations(std::span<const std::byte> observations, int count) {
   constexpr std::size_t kPiece = std::size_t{128} << 10;
   for (std::size_t at = 0; at < observations.size(); at += kPiece) {
@@ -50,8 +51,9 @@ void CudaLearner::StageObservations(std::span<const std::byte> observations, int
   }
 }
 
-// When the last kernel has shown them; but for those of a decision that is only prepared.
-void CudaLearner::TakeActionValues(int count, std::span<float> q) {
+// Waits until the GPU has published the values. Ignores a prelaunched decision that has no frame
+// yet.
+void CudaLearner::ReadActionValues(int count, std::span<float> q) {
   if (spec_.loss.head == HeadKind::kCategorical) {
     main_.Synchronize();
     std::copy_n(q_.data(), q.size(), q.begin());
@@ -59,90 +61,93 @@ void CudaLearner::TakeActionValues(int count, std::span<float> q) {
   }
   const std::size_t actions = spec_.network.actions;
   for (std::size_t i = 0; i < count * actions; ++i) {
-    const int due = asked_counts_[i / actions] - (prepared_ && i < actions ? 1 : 0);
-    const std::atomic_ref<std::uint64_t> place(shown_values_[i]);
-    std::uint64_t shown = 0;
-    AwaitShown([&] { return ShownCount(shown = place.load(std::memory_order_relaxed)) == due; },
-               [&] { return main_.IsDone(); });
-    if (i < q.size()) q[i] = ShownValue(shown);
+    const int due = requested_[i / actions] - (prelaunched_ && i < actions ? 1 : 0);
+    const std::atomic_ref<std::uint64_t> place(mailbox_[i]);
+    std::uint64_t entry = 0;
+    SpinUntilPublished(
+        [&] { return MailboxSequence(entry = place.load(std::memory_order_relaxed)) == due; },
+        [&] { return main_.IsDone(); });
+    if (i < q.size()) q[i] = MailboxValue(entry);
   }
 }
 
-void CudaLearner::BeginDecisions(BatchSource& source, Planes planes, int count) {
-  if (prepared_ && count == 1 && GivePrepared(planes)) return;
-  PutPlanes(planes, count);
-  Launch(source, {.decisions = count});
+void CudaLearner::BeginDecisions(ReplayGraphNodes& replay, FramePointers frames, int count) {
+  if (prelaunched_ && count == 1 && FeedPrelaunched(frames)) return;
+  PutFrames(frames, count);
+  Launch(replay, {.decisions = count});
 }
 
-// For decisions that are not under way yet.
-void CudaLearner::PutPlanes(Planes planes, int count) {
+// REQUIRES: these decisions have not been launched yet.
+void CudaLearner::PutFrames(FramePointers frames, int count) {
   UPER_CHECK(count <= spec_.batch, "the batch does not fit");
-  CancelPrepared();
-  const std::size_t each = planes.size() / count;
-  if (planes_.planes() == 0) planes_ = PlaneTable(spec_.batch, each);
+  CancelPrelaunched();
+  const std::size_t each = frames.size() / count;
+  if (frame_pointers_.frames() == 0) frame_pointers_ = FramePointerTable(spec_.batch, each);
   for (int b = 0; b < count; ++b) {
-    planes_.Put(b, asked_counts_[b] + 1, planes.subspan(b * each, each));
+    frame_pointers_.Put(b, requested_[b] + 1, frames.subspan(b * each, each));
   }
 }
 
-void CudaLearner::EnqueueDecisions(BatchSource& source, int count) {
-  const bool shows_counts = spec_.loss.head != HeadKind::kCategorical;
-  const PlanesToRead planes = planes_.ForKernels(shows_counts ? acting_counts_.data() : nullptr);
-  if (acting_torso_.reads_planes()) {
-    return EnqueueActing(current(), count, {.planes = planes});
+void CudaLearner::EnqueueDecisions(ReplayGraphNodes& replay, int count) {
+  const bool publishes = spec_.loss.head != HeadKind::kCategorical;
+  const FramePointerView frames =
+      frame_pointers_.ForKernels(publishes ? decision_counts_.data() : nullptr);
+  if (acting_torso_.reads_frame_pointers()) {
+    return EnqueueActing(current(), count, {.frames = frames});
   }
-  source.EnqueueObservations(planes.entries, count, acting_bytes_.data(), main_);
+  replay.EnqueueObservations(frames.entries, count, acting_bytes_.data(), main_);
   EnqueueActing(current(), count, {.pixels = acting_bytes_.data()});
 }
 
 void CudaLearner::AwaitActionValues(int count, std::span<float> q) {
   UPER_CHECK(q.size() == std::size_t{1} * count * spec_.network.actions,
              "values must fit the count");
-  TakeActionValues(count, q);
-  unprepared_ = std::max(0, unprepared_ - 1);
-  // Whoever waits so long shares the GPU with other programs, whose time waiting kernels take, or
-  // waits for updates, and not for the host.
+  ReadActionValues(count, q);
+  backoff_decisions_ = std::max(0, backoff_decisions_ - 1);
+  // After such a long wait we assume that other programs share the GPU, whose time waiting kernels
+  // take, or that decisions wait for updates and not for the host.
   constexpr std::chrono::microseconds kLong{200};
-  if (std::exchange(given_, false) && std::chrono::steady_clock::now() - given_at_ > kLong) {
-    unprepared_ = kUnprepared;
+  if (std::exchange(fed_, false) && std::chrono::steady_clock::now() - fed_at_ > kLong) {
+    backoff_decisions_ = kBackoffDecisions;
   }
 }
 
-bool CudaLearner::MayPrepareActing() const {
-  return !prepared_ && unprepared_ == 0 && !crowded() && acting_torso_.reads_planes() &&
-         spec_.loss.head != HeadKind::kCategorical;
+bool CudaLearner::MayPrelaunch() const {
+  return !prelaunched_ && backoff_decisions_ == 0 && !shares_gpu() &&
+         acting_torso_.reads_frame_pointers() && spec_.loss.head != HeadKind::kCategorical;
 }
 
-void CudaLearner::PrelaunchDecision(BatchSource& source, bool grows) {
-  Launch(source, {.grows = grows, .decisions = 1});
-  prepared_ = true;
+void CudaLearner::PrelaunchDecision(ReplayGraphNodes& replay, bool appends) {
+  Launch(replay, {.appends = appends, .decisions = 1});
+  prelaunched_ = true;
 }
 
-// Lets the prepared decision go on. False if it may have waited no longer: then it is over.
-bool CudaLearner::GivePrepared(Planes planes) {
-  planes_.Put(0, asked_counts_[0], planes);
-  prepared_ = false;
-  if (planes_.MayBeLate()) {
-    TakeActionValues(1, {});
-    planes_.ForgetLate();
-    unprepared_ = kUnprepared;
+// Gives the prelaunched decision its frames. Returns false if it may have timed out; then it has
+// ended.
+bool CudaLearner::FeedPrelaunched(FramePointers frames) {
+  frame_pointers_.Put(0, requested_[0], frames);
+  prelaunched_ = false;
+  if (frame_pointers_.TimedOut()) {
+    ReadActionValues(1, {});
+    frame_pointers_.ClearTimeout();
+    backoff_decisions_ = kBackoffDecisions;
     return false;
   }
-  given_ = true;
-  given_at_ = std::chrono::steady_clock::now();
+  fed_ = true;
+  fed_at_ = std::chrono::steady_clock::now();
   return true;
 }
 
-void CudaLearner::CancelPrepared() {
-  if (!prepared_) return;
-  prepared_ = false;
-  const std::vector<const std::byte*> zeros(planes_.planes());
-  planes_.Put(0, asked_counts_[0], zeros);
-  TakeActionValues(1, {});
-  planes_.ForgetLate();
+void CudaLearner::CancelPrelaunched() {
+  if (!prelaunched_) return;
+  prelaunched_ = false;
+  const std::vector<const std::byte*> zeros(frame_pointers_.frames());
+  frame_pointers_.Put(0, requested_[0], zeros);
+  ReadActionValues(1, {});
+  frame_pointers_.ClearTimeout();
 }
 
-// `pass`: where the observations are.
+// `pass` says where the observations are.
 void CudaLearner::EnqueueActing(ParameterSet& set, int count, Torso::Pass pass) {
   if (!acting_torso_.reads_pixels()) {
     LaunchConvertObservations(spec_.network.input, static_cast<const std::byte*>(pass.pixels),
@@ -155,27 +160,27 @@ void CudaLearner::EnqueueActing(ParameterSet& set, int count, Torso::Pass pass) 
   EnqueueActionValues(set, count);
 }
 
-// q_ from the hidden layer.
+// Computes q_ from the hidden layer.
 void CudaLearner::EnqueueActionValues(ParameterSet& set, int count) {
   if (spec_.loss.head != HeadKind::kCategorical) {
-    LaunchMeans({.batch = count,
-                 .members = 1,
-                 .hidden = head_.hidden_total(),
-                 .actions = head_.actions,
-                 .units = acting_activations_.hidden(),
-                 .unit_stride = head_.hidden_total(),
-                 .weights = set.tables.mean_weights.data(),
-                 .bias = set.tables.member_bias.data(),
-                 .bias_members = head_.members,
-                 .counts = acting_counts_.data(),
-                 .shown = shown_values_.data()},
-                main_, Follow::kOverlap);
+    LaunchForwardMean({.batch = count,
+                       .members = 1,
+                       .hidden = head_.hidden_total(),
+                       .actions = head_.actions,
+                       .units = acting_activations_.hidden(),
+                       .unit_stride = head_.hidden_total(),
+                       .weights = set.tables.mean_weights.data(),
+                       .bias = set.tables.member_bias.data(),
+                       .bias_members = head_.members,
+                       .sequences = decision_counts_.data(),
+                       .mailbox = mailbox_.data()},
+                      main_, LaunchOrder::kOverlapPrevious);
     return;
   }
-  const HeadSelection all{.w = set.online.data() + head_w_,
-                          .hidden = acting_activations_.hidden(),
-                          .parts = all_parts_.data()};
-  LaunchSelect(head_, count, {&all, 1}, main_);
+  const HeadForwardChosen all{.w = set.online.data() + head_w_,
+                              .hidden = acting_activations_.hidden(),
+                              .parts = all_parts_.data()};
+  LaunchForwardChosen(head_, count, {&all, 1}, main_);
   LaunchAtomValues(head_,
                    {.batch = count,
                     .parts = all_parts_.data(),
@@ -187,4 +192,4 @@ void CudaLearner::EnqueueActionValues(ParameterSet& set, int count) {
   LaunchMemberMean(head_, count, acting_values_.data(), q_.data(), main_);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

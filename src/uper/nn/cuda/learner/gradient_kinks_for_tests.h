@@ -11,33 +11,35 @@
 #include "uper/nn/learner.h"
 #include "uper/nn/parameter_layout.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Where the gradient jumps: at a ReLU whose input is 0, and where two actions have the same value.
-// An update that comes as close to such a place as rounding may be on either side of it. Plain
-// loops in double; for tests.
-struct Jumps {
-  // The smallest |input of a ReLU| and the smallest lead of a greedy action, each relative to the
-  // sum over the magnitudes of the terms it is made of.
+// Kinks of the gradient: a ReLU whose input is 0, and two actions with equal values. An update that
+// is close to a kink may fall on either side of it by rounding. Computed with plain loops in
+// double.
+struct Kinks {
+  // The smallest
+  // input of a ReLU
+  //  and the smallest lead of a greedy action, each relative to the sum of the magnitudes of its
+  // terms.
   double relu = 1;
   double greedy = 1;
 };
 
-class JumpFinder {
+class KinkFinder {
  public:
-  JumpFinder(const LearnerSpec& spec, const ParameterLayout& layout)
+  KinkFinder(const LearnerSpec& spec, const ParameterLayout& layout)
       : spec_(spec), layout_(layout) {}
 
-  Jumps Find(const LearnerState& state, const LearnerBatch& batch) {
-    jumps_ = {};
+  Kinks Find(const LearnerState& state, const LearnerBatch& batch) {
+    kinks_ = {};
     const bool categorical = spec_.loss.head == HeadKind::kCategorical;
     for (int b = 0; b < spec_.batch; ++b) {
       Hidden(state.online, Observation(batch.s_tm1, b), true);
-      if (categorical) continue;  // their values are not linear: a tie is not looked for
+      if (categorical) continue;  // their values are not linear, so ties are not searched
       const auto parameters = spec_.loss.double_q ? state.online : state.target;
       FindTies(parameters, Hidden(parameters, Observation(batch.s_t, b), false));
     }
-    return jumps_;
+    return kinks_;
   }
 
  private:
@@ -75,7 +77,7 @@ class JumpFinder {
 
   double Relu(const Sum& sum, bool watched) {
     if (watched && sum.size > 0)
-      jumps_.relu = std::min(jumps_.relu, std::abs(sum.value) / sum.size);
+      kinks_.relu = std::min(kinks_.relu, std::abs(sum.value) / sum.size);
     return std::max(0.0, sum.value);
   }
 
@@ -148,13 +150,13 @@ class JumpFinder {
       std::sort(values.begin(), values.end(),
                 [](const Sum& x, const Sum& y) { return x.value > y.value; });
       if (n.actions == 1 || values[0].size == 0) continue;
-      jumps_.greedy = std::min(jumps_.greedy, (values[0].value - values[1].value) / values[0].size);
+      kinks_.greedy = std::min(kinks_.greedy, (values[0].value - values[1].value) / values[0].size);
     }
   }
 
   const LearnerSpec& spec_;
   const ParameterLayout& layout_;
-  Jumps jumps_;
+  Kinks kinks_;
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

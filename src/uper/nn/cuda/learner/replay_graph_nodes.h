@@ -10,9 +10,9 @@
 #include "uper/nn/cuda/optimizer/optimizer_kernels.h"
 #include "uper/nn/cuda/runtime/launch_order.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Where the learner wants a batch, in the GPU's memory.
+// Where the learner expects a batch, in the GPU's memory.
 struct BatchPointers {
   std::byte* observations = nullptr;  // s_tm1 [batch, observation], then s_t
   std::uint64_t* masks = nullptr;
@@ -22,31 +22,32 @@ struct BatchPointers {
   float* weights = nullptr;
 };
 
-// What an update found out about its samples, in the GPU's memory.
-struct SampleFindings {
-  const float* weights = nullptr;    // of the batch
+// Statistics of an update's samples, in the GPU's memory.
+struct SampleStatistics {
+  const float* weights = nullptr;    // the importance weights of the batch
   const double* td_error = nullptr;  // [batch]
   const Uncertainty* uncertainty = nullptr;
 };
 
-// Makes batches on the GPU and uses what updates find, as parts of the updates' graph: a batch
-// before an update, what it found beside its backward pass, and what it did when it has ended. The
-// batch of the next update may come before that end. Puts observations together to act on, as the
-// first part of acting's graph.
-class BatchSource {
+// The replay memory's part of the learner's graphs. An update's graph draws the batch before the
+// update. It records the statistics beside the backward pass, and the outcome at the end. The next
+// batch may be drawn before that end. A decision's graph begins by gathering the observations.
+class ReplayGraphNodes {
  public:
-  virtual ~BatchSource() = default;
+  virtual ~ReplayGraphNodes() = default;
 
-  // `urgent`: it is waited for and may take all the room it can use; else it leaves room for
-  // others.
-  virtual void EnqueueBatch(const BatchPointers& to, bool urgent, cudaStream_t stream) = 0;
-  // What is new since the last time, from where it is said to be when the graph runs.
-  virtual void EnqueueGrowth(cudaStream_t stream) = 0;
-  virtual void EnqueueFindings(const SampleFindings& findings, cudaStream_t stream) = 0;
-  virtual void EnqueueEnd(const StepState* step, cudaStream_t stream, Follow follow) = 0;
-  // Whole observations from their planes, which are there.
-  virtual void EnqueueObservations(const PlaneEntry* planes, int count, std::byte* to,
+  // `on_critical_path`: the batch is waited for and may use the whole GPU. Otherwise the kernels
+  // leave room for others.
+  virtual void EnqueueBatch(const BatchPointers& to, bool on_critical_path,
+                            cudaStream_t stream) = 0;
+  // Appends the transitions that arrived since the last call. Their address is read when the graph
+  // runs.
+  virtual void EnqueueAppend(cudaStream_t stream) = 0;
+  virtual void RecordStatistics(const SampleStatistics& statistics, cudaStream_t stream) = 0;
+  virtual void EnqueueEnd(const UpdateState* step, cudaStream_t stream, LaunchOrder order) = 0;
+  // Gathers whole observations from their frames, whose addresses must be known.
+  virtual void EnqueueObservations(const FramePointerEntry* frames, int count, std::byte* to,
                                    cudaStream_t stream) = 0;
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <string>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/check.h"
 #include "uper/nn/cuda/conv/first_layer/forward.h"
 #include "uper/nn/cuda/conv/first_layer/weight_gradient.h"
 #include "uper/nn/cuda/gemm/gemm_plan.h"
 #include "uper/nn/cuda/gemm/skinny_gemm.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
-
-int Pieces(int total, int piece) { return (total + piece - 1) / piece; }
 
 bool Fours(std::initializer_list<std::size_t> numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](std::size_t n) { return n % 4 == 0; });
@@ -28,21 +27,21 @@ Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Optio
     : options_(options), input_(spec.input) {
   AddLayers(spec, layout);
   AddPixelTables();
-  const bool suits_stack = options.precision == Precision::kFp32 && ParametersSuitVectors() &&
-                           SuitsPictureStack(spec.input, spec.convolutions);
+  const bool supports_stack = options.precision == Precision::kFp32 && AreFloat4Aligned() &&
+                              SupportsConvStack(spec.input, spec.convolutions);
   if (!options.backward) {
-    has_picture_stack_ = suits_stack;
+    has_acting_stack_ = supports_stack;
     return;
   }
-  has_picture_pairs_ = suits_stack && PaysAsPairs();
-  if (has_pixel_convolution_ && SuitsPixelWeights(layers_[0].out)) {
-    pixel_parts_ = DeviceBuffer<float>(PixelWeightParts(options.max_batch));
+  has_training_stack_ = supports_stack && PrefersConvStack();
+  if (has_first_layer_kernel_ && SupportsFirstLayerWeightGradient(layers_[0].out)) {
+    pixel_parts_ = DeviceBuffer<float>(FirstLayerWeightGradientParts(options.max_batch));
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     d_outputs_.emplace_back(std::size_t{1} * options.max_batch * layer.d_size());
-    classes_.push_back(i > 0 && layer.convolution ? ClassesOf(layer, layers_[i - 1])
-                                                  : std::vector<InputClass>());
+    phases_.push_back(i > 0 && layer.convolution ? PhasesOf(layer, layers_[i - 1])
+                                                 : std::vector<StridePhase>());
   }
   AddWeightParts();
 }
@@ -55,18 +54,18 @@ void Torso::AddLayers(const NetworkSpec& spec, const ParameterLayout& layout) {
     UPER_CHECK(layer.b == w.offset + w.size(), "a layer's bias follows its weights");
     layers_.push_back(std::move(layer));
   };
-  const std::vector<ImageShape> pictures = spec.Pictures();
+  const std::vector<ImageShape> images = spec.Pictures();
   for (std::size_t i = 0; i < spec.convolutions.size(); ++i) {
     Layer layer;
     layer.convolution = true;
-    layer.in = pictures[i];
-    layer.out = pictures[i + 1];
+    layer.in = images[i];
+    layer.out = images[i + 1];
     layer.spec = spec.convolutions[i];
     if (i > 0) SetBorders(layer);
     AddTables(layer);
     add("conv" + std::to_string(i + 1), std::move(layer));
   }
-  int inputs = pictures.back().size();
+  int inputs = images.back().size();
   const auto add_dense = [&](const std::string& name, int units) {
     Layer layer;
     layer.in.channels = inputs;
@@ -80,9 +79,9 @@ void Torso::AddLayers(const NetworkSpec& spec, const ParameterLayout& layout) {
   add_dense("hidden", spec.hidden_total());
 }
 
-// Input row y = stride * Y + r sees the output rows Y, Y - 1, ..., Y - (taps - 1).
+// Input row y = stride * Y + r contributes to the output rows Y, Y - 1, ..., Y - (taps - 1).
 void Torso::SetBorders(Layer& layer) const {
-  const int taps = Pieces(layer.spec.kernel, layer.spec.stride);
+  const int taps = CeilDiv(layer.spec.kernel, layer.spec.stride);
   const auto beyond = [&](int in, int out) { return (in - 1) / layer.spec.stride - (out - 1); };
   layer.border_top = layer.border_left = taps - 1;
   layer.border_bottom = std::max(0, beyond(layer.in.height, layer.out.height));
@@ -116,11 +115,11 @@ void Torso::AddTables(Layer& layer) const {
   layer.d_columns = Table(d_columns);
 }
 
-// Four pixels of a plane's row are read at once.
+// The kernel reads four pixels of a channel's row at once.
 void Torso::AddPixelTables() {
   const Layer& layer = layers_[0];
-  has_pixel_convolution_ =
-      layer.convolution && layer.w % 4 == 0 && SuitsPixelConvolution(input_, layer.spec);
+  has_first_layer_kernel_ =
+      layer.convolution && layer.w % 4 == 0 && SupportsFirstLayerForward(input_, layer.spec);
   if (!layer.convolution || input_.type != InputType::kUint8 ||
       input_.layout != InputLayout::kPlanes ||
       !Fours({std::size_t(layer.spec.kernel), std::size_t(layer.spec.stride),
@@ -150,18 +149,18 @@ void Torso::AddPixelTables() {
   pixel_weights_ = Table(weights);
 }
 
-std::vector<Torso::InputClass> Torso::ClassesOf(const Layer& layer, const Layer& before) const {
-  std::vector<InputClass> classes;
+std::vector<Torso::StridePhase> Torso::PhasesOf(const Layer& layer, const Layer& before) const {
+  std::vector<StridePhase> phases;
   for (int row = 0; row < std::min(layer.spec.stride, layer.in.height); ++row) {
     for (int column = 0; column < std::min(layer.spec.stride, layer.in.width); ++column) {
-      classes.push_back(ClassOf(layer, before, row, column));
+      phases.push_back(PhaseOf(layer, before, row, column));
     }
   }
-  return classes;
+  return phases;
 }
 
-Torso::InputClass Torso::ClassOf(const Layer& layer, const Layer& before, int row,
-                                 int column) const {
+Torso::StridePhase Torso::PhaseOf(const Layer& layer, const Layer& before, int row,
+                                  int column) const {
   const int stride = layer.spec.stride;
   const int kernel = layer.spec.kernel;
   const int filters = layer.out.channels;
@@ -183,7 +182,7 @@ Torso::InputClass Torso::ClassOf(const Layer& layer, const Layer& before, int ro
       }
     }
   }
-  InputClass result;
+  StridePhase result;
   result.rows = static_cast<int>(d_rows.size());
   result.length = static_cast<int>(d_taps.size());
   result.d_rows = Table(d_rows);
@@ -202,16 +201,16 @@ Torso::Activations Torso::MakeActivations() const {
   return activations;
 }
 
-ProductCall Torso::EmptyCall() const {
-  ProductCall call;
+GemmBatch Torso::EmptyCall() const {
+  GemmBatch call;
   call.precision = options_.precision;
   return call;
 }
 
-// All but the pointers of a pass.
-ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
-  ProductCall call = EmptyCall();
-  Product& p = call.products[0];
+// Everything except the pointers of a pass.
+GemmBatch Torso::ForwardCall(const Layer& layer, int batch) const {
+  GemmBatch call = EmptyCall();
+  Gemm& p = call.gemms[0];
   p.rows = batch * layer.positions();
   p.columns = layer.out.channels;
   p.length = layer.taps();
@@ -231,33 +230,33 @@ ProductCall Torso::ForwardCall(const Layer& layer, int batch) const {
   const std::size_t line = std::size_t{1} * layer.in.width * layer.in.channels;
   call.vectors = Fours({window_row, step, line, std::size_t(p.length), std::size_t(p.columns),
                         layer.w, std::size_t(layer.in.size())});
-  call.finish = ProductFinish::kBiasRelu;
+  call.epilogue = GemmEpilogue::kBiasRelu;
   return call;
 }
 
 void Torso::ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream,
-                          Follow follow) const {
+                          LaunchOrder order) const {
   const Layer& layer = layers_[0];
-  UPER_CHECK(passes.size() <= PixelConvolution::kMaxPasses, "more passes than one call has");
-  PixelConvolution call{.in = layer.in,
-                        .out = layer.out,
-                        .scale = input_.scale,
-                        .count = count,
-                        .passes = static_cast<int>(passes.size()),
-                        .precision = options_.precision,
-                        .follow = follow};
+  UPER_CHECK(passes.size() <= FirstLayerForward::kMaxPasses, "more passes than one call has");
+  FirstLayerForward call{.in = layer.in,
+                         .out = layer.out,
+                         .scale = input_.scale,
+                         .count = count,
+                         .passes = static_cast<int>(passes.size()),
+                         .precision = options_.precision,
+                         .order = order};
   for (std::size_t i = 0; i < passes.size(); ++i) {
     call.list[i] = {.pixels = static_cast<const std::uint8_t*>(passes[i].pixels),
                     .w = passes[i].parameters + layer.w,
                     .bias = passes[i].parameters + layer.b,
                     .out = passes[i].activations->layers[0].data()};
   }
-  LaunchPixelConvolution(call, stream);
+  LaunchFirstLayerForward(call, stream);
 }
 
-void Torso::UsePixels(ProductCall& call) const {
+void Torso::UsePixels(GemmBatch& call) const {
   for (int i = 0; i < call.count; ++i) {
-    Product& p = call.products[i];
+    Gemm& p = call.gemms[i];
     p.a_scale = input_.scale;
     p.a_rows = {.table = pixel_windows_.data()};
     p.a_taps = {.table = pixel_taps_.data()};
@@ -266,55 +265,56 @@ void Torso::UsePixels(ProductCall& call) const {
 }
 
 const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
-  if (pass.activations == nullptr) return nullptr;  // only sizes are asked for
+  if (pass.activations == nullptr) return nullptr;  // the caller only asks for sizes
   return layer == 0 ? pass.observations : pass.activations->layers[layer - 1].data();
 }
 
-void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream, Follow follow,
-                    bool crowded) {
+void Torso::Forward(std::span<const Pass> passes, int count, cudaStream_t stream, LaunchOrder order,
+                    bool shares_gpu) {
   UPER_CHECK(static_cast<int>(passes.size()) <= options_.max_passes && count <= options_.max_batch,
              "more passes or observations than there is memory for");
   std::size_t first = 0;
-  if (has_picture_stack_) {
-    for (const Pass& pass : passes) ForwardStack(pass, count, stream);
-    first = PictureStack::kLayers;
-  } else if (has_picture_pairs_) {
-    if (crowded) {
-      ForwardApart(passes, count, stream, follow);
+  if (has_acting_stack_) {
+    for (const Pass& pass : passes) ForwardActingStack(pass, count, stream);
+    first = ConvStackActing::kLayers;
+  } else if (has_training_stack_) {
+    if (shares_gpu) {
+      ForwardLayerByLayer(passes, count, stream, order);
     } else {
-      ForwardPairs(passes, count, stream, follow);
+      ForwardTrainingStack(passes, count, stream, order);
     }
-    first = PictureStack::kLayers;
-  } else if (has_pixel_convolution_) {
-    ForwardPixels(passes, count, stream, follow);
+    first = ConvStackActing::kLayers;
+  } else if (has_first_layer_kernel_) {
+    ForwardPixels(passes, count, stream, order);
     first = 1;
   }
   for (std::size_t i = first; i < layers_.size(); ++i) {
-    if (i > 0 && layers_[i].convolution && PaysAsPictures(layers_[i], ForwardPictures(i, {}, 0))) {
-      LaunchPictures(ForwardPictures(i, passes, count), stream);
+    if (i > 0 && layers_[i].convolution &&
+        PrefersConvGemm(layers_[i], ForwardConvGemms(i, {}, 0))) {
+      LaunchConvGemms(ForwardConvGemms(i, passes, count), stream);
     } else {
-      ForwardProducts(i, passes, count, stream);
+      ForwardGemms(i, passes, count, stream);
     }
   }
 }
 
-void Torso::ForwardProducts(std::size_t index, std::span<const Pass> passes, int count,
-                            cudaStream_t stream) {
+void Torso::ForwardGemms(std::size_t index, std::span<const Pass> passes, int count,
+                         cudaStream_t stream) {
   const Layer& layer = layers_[index];
-  ProductCall call = ForwardCall(layer, options_.tuned_batch);
+  GemmBatch call = ForwardCall(layer, options_.tuned_batch);
   if (index == 0 && reads_pixels()) call.bytes = call.vectors = true;
   call.count = options_.max_passes;
-  std::fill_n(call.products + 1, call.count - 1, call.products[0]);
+  std::fill_n(call.gemms + 1, call.count - 1, call.gemms[0]);
   Plan(call);
-  const bool few = options_.tuned_batch <= kFewRows && !layer.convolution;
+  const bool few = options_.tuned_batch <= kSkinnyRows && !layer.convolution;
   if (few) {
-    if (const int splits = FewRowsSplits(layer.taps())) call.splits = splits;
+    if (const int splits = SkinnyGemmSplits(layer.taps())) call.splits = splits;
   }
   call.count = static_cast<int>(passes.size());
-  call.products[0].rows = count * layer.positions();
+  call.gemms[0].rows = count * layer.positions();
   for (std::size_t pass = 0; pass < passes.size(); ++pass) {
-    Product& p = call.products[pass];
-    p = call.products[0];
+    Gemm& p = call.gemms[pass];
+    p = call.gemms[0];
     p.a = InputOf(index, passes[pass]);
     p.a_bytes = static_cast<const std::uint8_t*>(passes[pass].pixels);
     p.b = passes[pass].parameters + layer.w;
@@ -323,12 +323,12 @@ void Torso::ForwardProducts(std::size_t index, std::span<const Pass> passes, int
   }
   if (call.bytes) UsePixels(call);
   PlanBlocks(call);
-  call.follow = index > 0 ? Follow::kOverlap : Follow::kAfter;
-  if (few && SuitsFewRows(call)) {  // for any count: other products have other sums
-    LaunchFewRows(call, stream);
+  call.order = index > 0 ? LaunchOrder::kOverlapPrevious : LaunchOrder::kSerial;
+  if (few && SupportsSkinnyGemm(call)) {  // for any count, because other GEMMs have other sums
+    LaunchSkinnyGemm(call, stream);
   } else {
-    LaunchProducts(call, stream);
+    LaunchGemms(call, stream);
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

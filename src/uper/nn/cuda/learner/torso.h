@@ -14,27 +14,27 @@
 #include "uper/nn/network_spec.h"
 #include "uper/nn/parameter_layout.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Convolutions, dense layers and the hidden layer on the GPU: forward and backward passes as calls
-// of LaunchProducts(). Owns index tables and scratch memory, no parameters and no activations.
-// Functions only enqueue work on a stream, so they can be captured in a graph. For a given spec and
-// Options the order of all additions is fixed.
+// Convolutions, dense layers and the hidden layer on the GPU, forward and backward. Owns index
+// tables and scratch memory, but no parameters and no activations. All functions only enqueue work
+// on a stream, so a graph can capture them. The order of all additions depends only on spec and
+// Options.
 class Torso {
  public:
   struct Options {
     int max_batch = 32;
-    // Observations of one pass that usually go through together: work is cut for this many.
-    // Results do not depend on the number that really does.
+    // Usual number of observations per pass, which decides how work is cut. Results do not depend
+    // on the actual number.
     int tuned_batch = 32;
-    int max_passes = 3;    // in one Forward()
-    bool backward = true;  // Backward() will be called
+    int max_passes = 3;    // per Forward()
+    bool backward = true;  // whether Backward() will be called
     Precision precision = Precision::kFp32;
   };
 
   Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Options& options);
 
-  // Outputs of all layers of one pass: [layer][batch, size of the layer], the hidden layer last.
+  // Outputs of all layers in one pass: [layer][batch, size of the layer], the hidden layer last.
   struct Activations {
     std::vector<DeviceBuffer<float>> layers;
 
@@ -45,53 +45,54 @@ class Torso {
 
   struct Pass {
     const float* parameters = nullptr;
-    // [count, height, width, channel], scaled: for what does not read pixels.
+    // [count, height, width, channel], scaled; for layers that do not read bytes.
     const float* observations = nullptr;
-    const void* pixels = nullptr;  // the same as they came, there when Forward() was called
-    // Instead of both, if the torso reads planes: see PictureStack.
-    PlanesToRead planes;
+    const void* pixels = nullptr;  // the same as bytes, written before Forward() is called
+    // Instead of both, if reads_frame_pointers(): see ConvStackActing.
+    FramePointerView frames;
     Activations* activations = nullptr;
   };
-  // `follow`: of the first kernel, if that is one of pixels (see PixelConvolution); else kAfter.
-  // `crowded`: others use the GPU, too, and find room beside its kernels; results are the same.
+  // `order` applies to the first kernel if it reads bytes (see FirstLayerForward), else it is
+  // kSerial. `shares_gpu`: use kernels that leave room for other learners; results do not change.
   void Forward(std::span<const Pass> passes, int count, cudaStream_t stream,
-               Follow follow = Follow::kAfter, bool crowded = false);
+               LaunchOrder order = LaunchOrder::kSerial, bool shares_gpu = false);
 
-  // Streams beside the main one, for work that nothing waits for until the end.
+  // Side streams, for work that is only needed at the end.
   struct Branches {
     cudaStream_t main = nullptr;
     cudaStream_t side = nullptr;
-    cudaEvent_t fork = nullptr;  // reused
+    cudaEvent_t fork = nullptr;  // used several times
     cudaEvent_t join = nullptr;
-    cudaEvent_t observations_ready = nullptr;  // Pass::observations are there, if they are read
-    // Called with the hidden layer's inputs [batch, input], last but for the first layer: the
-    // gradient of its weights, from d_hidden(), is the caller's.
+    cudaEvent_t observations_ready =
+        nullptr;  // when Pass::observations are written, if they are read
+    // Called once, before the first layer's backward pass. The caller computes the hidden layer's
+    // weight gradient from these inputs and d_hidden().
     std::function<void(const float* inputs)> hidden_weights;
   };
-  // gradient of weights and biases of all layers but the hidden one, from d_hidden() (already
-  // through the hidden layer's ReLU) of a pass with max_batch observations. squares
-  // [SquareCount()]: sums over parts of the squared gradient. The side stream has been joined when
-  // the main one goes on.
+  // Computes the gradient of weights and biases of all layers except the hidden one. It starts from
+  // d_hidden(), after the hidden layer's ReLU, of a pass with max_batch observations. squares
+  // [SquareCount()]: partial sums of the squared gradient. The main stream has waited for the side
+  // stream at the end.
   void Backward(const Pass& pass, float* gradient, double* squares, const Branches& branches);
   int SquareCount();
   int hidden_inputs() const { return layers_.back().taps(); }
-  // Forward(), or Backward(), reads Pass::pixels and never looks at Pass::observations.
+  // Forward(), or Backward(), reads Pass::pixels and never Pass::observations.
   bool reads_pixels() const { return pixel_taps_.size() > 0; }
-  // Forward() can do with Pass::planes.
-  bool reads_planes() const { return has_picture_stack_; }
+  // Whether Forward() can read Pass::frames.
+  bool reads_frame_pointers() const { return has_acting_stack_; }
   bool backward_reads_pixels() const { return pixel_parts_.size() > 0; }
-  // [batch, hidden_total]: where the head leaves the hidden layer's gradient.
+  // [batch, hidden_total]: where the head writes the hidden layer's gradient.
   float* d_hidden() { return d_outputs_.back().data(); }
 
  private:
-  // A layer's tables. Pictures of gradients have a border of zeros, so that windows of the
-  // gradient's own convolution may overhang.
+  // A layer's tables. Gradients of feature maps have a border of zeros, so that windows of the
+  // backward convolution may overlap the edge.
   struct Layer {
     bool convolution = false;
     ImageShape in, out;  // dense: in {1, 1, inputs}, out {1, 1, units}
     ConvolutionSpec spec;
     std::size_t w = 0, b = 0;  // offsets of the parameters; the bias follows the weights
-    int border_top = 0, border_bottom = 0;  // of d_output; columns alike by width
+    int border_top = 0, border_bottom = 0;  // border rows of d_output, and border columns
     int border_left = 0, border_right = 0;
 
     int d_height() const { return border_top + out.height + border_bottom; }
@@ -107,10 +108,10 @@ class Torso {
     DeviceBuffer<int> tap_offsets;  // [tap]
     DeviceBuffer<int> weight_rows;  // [tap]: in the weights
     DeviceBuffer<int> d_rows;       // [batch, position]: in d_output
-    DeviceBuffer<int> d_columns;    // [output]: in one picture of d_output
+    DeviceBuffer<int> d_columns;    // [output]: in one image of d_output
   };
-  // Input positions with the same remainders by the stride see the same taps.
-  struct InputClass {
+  // Input positions with the same remainder modulo the stride see the same taps.
+  struct StridePhase {
     int rows = 0, length = 0;
     DeviceBuffer<int> d_rows;     // [batch, position]: in the layer's d_output
     DeviceBuffer<int> d_taps;     // [tap, filter]
@@ -122,54 +123,56 @@ class Torso {
   void AddLayers(const NetworkSpec& spec, const ParameterLayout& layout);
   void SetBorders(Layer& layer) const;
   void AddTables(Layer& layer) const;
-  std::vector<InputClass> ClassesOf(const Layer& layer, const Layer& before) const;
-  InputClass ClassOf(const Layer& layer, const Layer& before, int row, int column) const;
+  std::vector<StridePhase> PhasesOf(const Layer& layer, const Layer& before) const;
+  StridePhase PhaseOf(const Layer& layer, const Layer& before, int row, int column) const;
   void AddPixelTables();
-  ProductCall EmptyCall() const;
-  ProductCall ForwardCall(const Layer& layer, int batch) const;
-  void UsePixels(ProductCall& call) const;
+  GemmBatch EmptyCall() const;
+  GemmBatch ForwardCall(const Layer& layer, int batch) const;
+  void UsePixels(GemmBatch& call) const;
   void ForwardPixels(std::span<const Pass> passes, int count, cudaStream_t stream,
-                     Follow follow) const;
-  void ForwardStack(const Pass& pass, int count, cudaStream_t stream) const;
-  void ForwardPairs(std::span<const Pass> passes, int count, cudaStream_t stream,
-                    Follow follow) const;
-  void ForwardApart(std::span<const Pass> passes, int count, cudaStream_t stream,
-                    Follow follow) const;
-  bool ParametersSuitVectors() const;
-  bool PaysAsPairs() const;
-  void ForwardProducts(std::size_t layer, std::span<const Pass> passes, int count,
-                       cudaStream_t stream);
-  // The same as whole pictures; whether that is possible and pays does not depend on the pointers.
-  PictureCall ForwardPictures(std::size_t layer, std::span<const Pass> passes, int count) const;
-  PictureCall InputPictures(std::size_t layer, const Pass& pass);
-  bool PaysAsPictures(const Layer& layer, const PictureCall& call) const;
-  // The gradient of the weights of layers that have parts.
-  PictureWeights WeightPictures(std::size_t layer, const Pass& pass, float* gradient);
+                     LaunchOrder order) const;
+  void ForwardActingStack(const Pass& pass, int count, cudaStream_t stream) const;
+  void ForwardTrainingStack(std::span<const Pass> passes, int count, cudaStream_t stream,
+                            LaunchOrder order) const;
+  void ForwardLayerByLayer(std::span<const Pass> passes, int count, cudaStream_t stream,
+                           LaunchOrder order) const;
+  bool AreFloat4Aligned() const;
+  bool PrefersConvStack() const;
+  void ForwardGemms(std::size_t layer, std::span<const Pass> passes, int count,
+                    cudaStream_t stream);
+  // The same as ConvGemms. Whether they are supported and preferred does not depend on the
+  // pointers.
+  ConvGemmBatch ForwardConvGemms(std::size_t layer, std::span<const Pass> passes, int count) const;
+  ConvGemmBatch InputConvGemms(std::size_t layer, const Pass& pass);
+  bool PrefersConvGemm(const Layer& layer, const ConvGemmBatch& call) const;
+  // The weight gradient of layers that have partial sums.
+  ConvWeightGradient ConvWeightGradientOf(std::size_t layer, const Pass& pass, float* gradient);
   void AddWeightParts();
   void BackwardInputs(std::size_t layer, const Pass& pass, cudaStream_t stream);
-  ProductCall WeightsCall(std::size_t layer, const Pass& pass, float* gradient);
+  GemmBatch WeightsCall(std::size_t layer, const Pass& pass, float* gradient);
   void FirstWeights(const Pass& pass, float* gradient, double* squares, const Branches& branches);
-  // The gradient by a layer's input, through the ReLU before it.
-  std::vector<ProductCall> InputCalls(std::size_t layer, const Pass& pass);
-  ProductCall DenseInputCall(std::size_t layer, const Pass& pass);
-  bool SuitsDenseInputs(std::size_t layer) const;
-  void DenseInputGradient(std::size_t layer, const Pass& pass, cudaStream_t stream);
+  // The gradient of a layer's input, after the ReLU before it.
+  std::vector<GemmBatch> InputCalls(std::size_t layer, const Pass& pass);
+  GemmBatch DenseInputCall(std::size_t layer, const Pass& pass);
+  bool SupportsDenseInputGradient(std::size_t layer) const;
+  void EnqueueDenseInputGradient(std::size_t layer, const Pass& pass, cudaStream_t stream);
   const float* InputOf(std::size_t layer, const Pass& pass) const;
 
   Options options_;
   InputSpec input_;
   std::vector<Layer> layers_;  // the hidden layer last
-  // The first layer's tables for pixels in planes: [batch, position], [tap] in (channel, row,
-  // column) order, and that order in the weights. Empty if the pictures do not suit.
+  // The first layer's tables for bytes in channel planes: [batch, position]; [tap] in (channel,
+  // row, column) order; and the same order in the weights. Empty if the observations are not
+  // supported.
   DeviceBuffer<int> pixel_windows_, pixel_taps_, pixel_weights_;
-  bool has_picture_stack_ = false;      // there is one kernel for all convolutions
-  bool has_picture_pairs_ = false;      // the same, with the results of all of them
-  bool has_pixel_convolution_ = false;  // there is a kernel of its own for the first layer
-  DeviceBuffer<float> pixel_parts_;     // of its weights' gradient, if that has one of its own too
-  std::vector<std::vector<InputClass>> classes_;  // [layer]; of convolutions but the first
+  bool has_acting_stack_ = false;        // one kernel computes all convolutions (ConvStackActing)
+  bool has_training_stack_ = false;      // the same, but it stores all results (ConvStackTraining)
+  bool has_first_layer_kernel_ = false;  // the first layer has its own kernel (FirstLayerForward)
+  DeviceBuffer<float> pixel_parts_;  // partial sums of FirstLayerWeightGradient; empty if not used
+  std::vector<std::vector<StridePhase>> phases_;  // [layer]; for all convolutions except the first
   std::vector<DeviceBuffer<float>> d_outputs_;    // [layer]: [batch, d_size]
-  // [layer]: of the gradient of a convolution's weights; empty where products form it.
+  // [layer]: partial sums of a convolution's weight gradient; empty where a GEMM computes it.
   std::vector<DeviceBuffer<float>> weight_parts_;
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -5,69 +5,72 @@
 #include "uper/nn/cuda/observations/observation_kernels.h"
 #include "uper/nn/cuda/optimizer/dense_weight_update.h"
 
-// What the graph of an update consists of.
+// The graph of an update.
 
-namespace uper {
+namespace uper::cuda {
 
-Torso::Pass CudaLearner::PassOf(Slot slot, ParameterSet& set) {
+Torso::Pass CudaLearner::PassOf(PassIndex pass, ParameterSet& set) {
   const std::size_t s_t = observations_.size() / 2;
-  return {.parameters = slot == kTarget ? target_.data() : set.online.data(),
-          .observations = observations_.data() + (slot == kOnline ? 0 : s_t),
-          .pixels = set.batch.data() + (slot == kOnline ? 0 : batch_layout_.observation_bytes),
-          .activations = &activations_[slot]};
+  return {.parameters = pass == kTarget ? target_.data() : set.online.data(),
+          .observations = observations_.data() + (pass == kOnline ? 0 : s_t),
+          .pixels = set.batch.data() + (pass == kOnline ? 0 : batch_layout_.observation_bytes),
+          .activations = &activations_[pass]};
 }
 
-void CudaLearner::EnqueueUpdates(BatchSource& source, int count, bool crowded) {
+void CudaLearner::EnqueueUpdates(ReplayGraphNodes& replay, int count, bool shares_gpu) {
   for (int i = 0; i < count; ++i) {
     const int from = (current_ + i) % 2;
-    EnqueueUpdate(sets_[from], sets_[1 - from],
-                  {.source = &source, .first = i == 0, .last = i + 1 == count, .crowded = crowded});
+    EnqueueUpdate(
+        sets_[from], sets_[1 - from],
+        {.replay = &replay, .first = i == 0, .last = i + 1 == count, .shares_gpu = shares_gpu});
   }
 }
 
-void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to, const InRow& row) {
-  EnqueueForward(from, row);
-  ahead_fork_.Order(main_, ahead_);
-  LaunchBeginStep(rules_, step_.data(), ahead_);
-  CheckCuda(cudaEventRecord(begin_done_, ahead_), "cudaEventRecord");
-  EnqueueSelections(from);
-  const SampleCall samples = Samples(from);
-  LaunchSamples(samples, main_, Follow::kOverlap);
-  // What is enqueued first finds room first.
-  const bool head_first = IsLongHeadStep(head_);
-  if (!head_first) EnqueueFindings(samples, to, row);
-  ahead_fork_.Order(main_, ahead_);
-  EnqueueHeadStep(StepKind::kAhead, from, to, ahead_);
+void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to,
+                                const ChainPosition& position) {
+  EnqueueForward(from, position);
+  speculative_fork_.Order(main_, speculative_stream_);
+  LaunchBeginUpdate(rules_, update_state_.data(), speculative_stream_);
+  CheckCuda(cudaEventRecord(begin_done_, speculative_stream_), "cudaEventRecord");
+  EnqueueForwardChosen(from);
+  const LossCall samples = Samples(from);
+  LaunchLoss(samples, main_, LaunchOrder::kOverlapPrevious);
+  // Kernels that are enqueued first find room first.
+  const bool head_first = IsLongHeadUpdate(head_);
+  if (!head_first) EnqueueStatistics(samples, to, position);
+  speculative_fork_.Order(main_, speculative_stream_);
+  EnqueueHeadUpdate(OptimizerPass::kSpeculative, from, to, speculative_stream_);
   EnqueueHeadNorm(from);
-  if (head_first) EnqueueFindings(samples, to, row);
+  if (head_first) EnqueueStatistics(samples, to, position);
   EnqueueBackward(from, to);
   EnqueueNormAndOptimizer(from, to);
-  if (row.source == nullptr) return;
-  if (row.last) return row.source->EnqueueEnd(step_.data(), main_, Follow::kOverlap);
-  // The next update need not wait for it; what it does on that stream does.
-  ahead_fork_.Order(main_, ahead_);
-  row.source->EnqueueEnd(step_.data(), ahead_, Follow::kAfter);
+  if (position.replay == nullptr) return;
+  if (position.last)
+    return position.replay->EnqueueEnd(update_state_.data(), main_, LaunchOrder::kOverlapPrevious);
+  // The next update need not wait for the report, but its speculative update on that stream does.
+  speculative_fork_.Order(main_, speculative_stream_);
+  position.replay->EnqueueEnd(update_state_.data(), speculative_stream_, LaunchOrder::kSerial);
 }
 
-void CudaLearner::EnqueueForward(ParameterSet& from, const InRow& row) {
+void CudaLearner::EnqueueForward(ParameterSet& from, const ChainPosition& position) {
   if (!torso_.reads_pixels()) {
     LaunchConvertObservations(spec_.network.input, from.batch.data(), 2 * spec_.batch,
                               observations_.data(), main_);
-  } else if (!torso_.backward_reads_pixels()) {  // which needs s_tm1
-    ahead_fork_.Order(main_, ahead_);
+  } else if (!torso_.backward_reads_pixels()) {  // the backward pass needs s_tm1 as floats
+    speculative_fork_.Order(main_, speculative_stream_);
     LaunchConvertObservations(spec_.network.input, from.batch.data(), spec_.batch,
-                              observations_.data(), ahead_);
+                              observations_.data(), speculative_stream_);
   }
   std::vector<Torso::Pass> passes;
-  for (int slot = 0; slot < static_cast<int>(activations_.size()); ++slot) {
-    passes.push_back(PassOf(static_cast<Slot>(slot), from));
+  for (int pass = 0; pass < static_cast<int>(activations_.size()); ++pass) {
+    passes.push_back(PassOf(static_cast<PassIndex>(pass), from));
   }
-  // The batch of a later one was there before the end of the one before.
-  const Follow follow = row.first ? Follow::kAfter : Follow::kOverlap;
-  torso_.Forward(passes, spec_.batch, main_, follow, row.crowded);
+  // A later update's batch was complete before the previous update ended.
+  const LaunchOrder order = position.first ? LaunchOrder::kSerial : LaunchOrder::kOverlapPrevious;
+  torso_.Forward(passes, spec_.batch, main_, order, position.shares_gpu);
 }
 
-HeadMeans CudaLearner::MeansOf(const float* hidden, CudaHeadTables& tables, int batch) {
+HeadForwardMean CudaLearner::MeansOf(const float* hidden, CudaHeadMeanWeights& tables, int batch) {
   return {.batch = batch,
           .members = head_.members,
           .hidden = head_.hidden,
@@ -80,17 +83,17 @@ HeadMeans CudaLearner::MeansOf(const float* hidden, CudaHeadTables& tables, int 
           .values = member_values_.data()};
 }
 
-// target_actions_ of s_t: from the means that are in member_values_, or from the outputs of all
+// Computes target_actions_ for s_t: from the means in member_values_, or from the outputs of all
 // actions.
 void CudaLearner::EnqueueTargetActions(ParameterSet& from) {
   const bool ensemble = spec_.loss.target_action == TargetAction::kEnsemble;
   if (spec_.loss.head == HeadKind::kCategorical) {
-    const Slot slot = ChoosingSlot();
-    const float* parameters = PassOf(slot, from).parameters;
-    const HeadSelection all{.w = parameters + head_w_,
-                            .hidden = activations_[slot].hidden(),
-                            .parts = all_parts_.data()};
-    LaunchSelect(head_, spec_.batch, {&all, 1}, main_);
+    const PassIndex pass = ChoosingPass();
+    const float* parameters = PassOf(pass, from).parameters;
+    const HeadForwardChosen all{.w = parameters + head_w_,
+                                .hidden = activations_[pass].hidden(),
+                                .parts = all_parts_.data()};
+    LaunchForwardChosen(head_, spec_.batch, {&all, 1}, main_);
     LaunchAtomValues(head_,
                      {.batch = spec_.batch,
                       .parts = all_parts_.data(),
@@ -100,40 +103,41 @@ void CudaLearner::EnqueueTargetActions(ParameterSet& from) {
                       .values = member_values_.data()},
                      main_);
   } else if (!ensemble) {
-    return;  // the means' kernel has chosen
+    return;  // LaunchForwardMean() has chosen the actions
   }
   LaunchChoose(head_, spec_.batch, ensemble, member_values_.data(), target_actions_.data(), main_);
 }
 
-// The target's actions, then the outputs of the taken actions and of those.
-void CudaLearner::EnqueueSelections(ParameterSet& from) {
+// Computes the target's actions, then the outputs of the taken actions and of the target's actions.
+void CudaLearner::EnqueueForwardChosen(ParameterSet& from) {
   if (spec_.loss.head != HeadKind::kCategorical) {
-    const Slot slot = ChoosingSlot();
-    HeadMeans means = MeansOf(activations_[slot].hidden(),
-                              slot == kNext ? from.tables : target_tables_, spec_.batch);
+    const PassIndex pass = ChoosingPass();
+    HeadForwardMean means =
+        MeansOf(activations_[pass].hidden(), pass == kNext ? from.tables : target_mean_weights_,
+                spec_.batch);
     if (spec_.loss.target_action != TargetAction::kEnsemble) {
       means.chosen = target_actions_.data();
     }
-    LaunchMeans(means, main_, Follow::kOverlap);
+    LaunchForwardMean(means, main_, LaunchOrder::kOverlapPrevious);
   }
   EnqueueTargetActions(from);
-  const std::array selections{HeadSelection{.w = from.online.data() + head_w_,
-                                            .hidden = activations_[kOnline].hidden(),
-                                            .actions = Staged<int>(from, batch_layout_.a_tm1),
-                                            .sample_stride = 1,
-                                            .actions_ready = true,
-                                            .w_read_again = true,
-                                            .parts = online_parts_.data()},
-                              HeadSelection{.w = target_.data() + head_w_,
-                                            .hidden = activations_[kTarget].hidden(),
-                                            .actions = target_actions_.data(),
-                                            .sample_stride = head_.members,
-                                            .member_stride = 1,
-                                            .parts = target_parts_.data()}};
-  LaunchSelect(head_, spec_.batch, selections, main_, Follow::kOverlap);
+  const std::array selections{HeadForwardChosen{.w = from.online.data() + head_w_,
+                                                .hidden = activations_[kOnline].hidden(),
+                                                .actions = Staged<int>(from, batch_layout_.a_tm1),
+                                                .sample_stride = 1,
+                                                .actions_ready = true,
+                                                .w_read_again = true,
+                                                .parts = online_parts_.data()},
+                              HeadForwardChosen{.w = target_.data() + head_w_,
+                                                .hidden = activations_[kTarget].hidden(),
+                                                .actions = target_actions_.data(),
+                                                .sample_stride = head_.members,
+                                                .member_stride = 1,
+                                                .parts = target_parts_.data()}};
+  LaunchForwardChosen(head_, spec_.batch, selections, main_, LaunchOrder::kOverlapPrevious);
 }
 
-SampleCall CudaLearner::Samples(ParameterSet& from) {
+LossCall CudaLearner::Samples(ParameterSet& from) {
   return {.loss = spec_.loss,
           .shape = head_,
           .batch = spec_.batch,
@@ -161,59 +165,62 @@ HeadGradient CudaLearner::HeadGradientOf(const ParameterSet& from) const {
           .d_out = d_outputs_.data()};
 }
 
-// The head's part of the norm, beside the backward pass.
+// The head's part of the norm, computed beside the backward pass.
 void CudaLearner::EnqueueHeadNorm(ParameterSet& from) {
   fork_.Order(main_, norm_);
   const HeadGradient gradient = HeadGradientOf(from);
-  double* squares = squares_.data() + torso_.SquareCount();  // behind those of the torso
+  double* squares = squares_.data() + torso_.SquareCount();  // after those of the torso
   LaunchHeadSquares(head_, gradient, squares, norm_);
   LaunchBackwardBias(head_, gradient, gradient_.data() + head_b_, squares + HeadSquareCount(head_),
                      norm_);
   CheckCuda(cudaEventRecord(squares_done_, norm_), "cudaEventRecord");
 }
 
-// What the update finds out about its samples, what the source makes of it, and the batch that it
-// draws next. For the host it goes straight to its memory: copies would come after everything else.
-void CudaLearner::EnqueueFindings(const SampleCall& samples, ParameterSet& to, const InRow& row) {
-  BatchSource* source = row.source;
-  const bool for_host = source == nullptr;
-  findings_fork_.Order(main_, findings_);
+// Computes the statistics, passes them to the replay memory, and draws the next batch. Without a
+// replay memory the kernel writes straight to the host's memory, because a copy would run after
+// everything else.
+void CudaLearner::EnqueueStatistics(const LossCall& samples, ParameterSet& to,
+                                    const ChainPosition& position) {
+  ReplayGraphNodes* replay = position.replay;
+  const bool for_host = replay == nullptr;
+  statistics_fork_.Order(main_, statistics_stream_);
   LaunchStatistics({.samples = samples,
                     .quantiles = quantiles_.data(),
                     .td_error = for_host ? host_td_errors_.data() : td_errors_.data(),
                     .uncertainty = for_host ? host_uncertainty_.data() : uncertainty_.data()},
-                   findings_);
-  if (source != nullptr) {
-    source->EnqueueFindings({.weights = samples.weights,
-                             .td_error = td_errors_.data(),
-                             .uncertainty = uncertainty_.data()},
-                            findings_);
-    if (!row.last) source->EnqueueBatch(BatchOf(to), /*urgent=*/false, findings_);
+                   statistics_stream_);
+  if (replay != nullptr) {
+    replay->RecordStatistics({.weights = samples.weights,
+                              .td_error = td_errors_.data(),
+                              .uncertainty = uncertainty_.data()},
+                             statistics_stream_);
+    if (!position.last)
+      replay->EnqueueBatch(BatchOf(to), /*on_critical_path=*/false, statistics_stream_);
   }
-  CheckCuda(cudaEventRecord(findings_done_, findings_), "cudaEventRecord");
+  CheckCuda(cudaEventRecord(statistics_done_, statistics_stream_), "cudaEventRecord");
 }
 
 void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
   const HeadGradient gradient = HeadGradientOf(from);
   LaunchBackwardHidden(head_, gradient, from.online.data() + head_w_, hidden_parts_.data(), main_,
-                       Follow::kOverlap);
+                       LaunchOrder::kOverlapPrevious);
   LaunchSumHidden(head_, gradient, hidden_parts_.data(), torso_.d_hidden(), main_,
-                  Follow::kOverlap);
+                  LaunchOrder::kOverlapPrevious);
   const auto step_hidden = [&](const float* inputs) {
     dense_fork_.Order(main_, dense_);
     CheckCuda(cudaStreamWaitEvent(dense_, begin_done_), "cudaStreamWaitEvent");
-    const int count = DenseStepBlocks(torso_.hidden_inputs(), head_.hidden_total());
-    LaunchDenseStep({.rules = rules_,
-                     .batch = spec_.batch,
-                     .inputs = torso_.hidden_inputs(),
-                     .units = head_.hidden_total(),
-                     .x = inputs,
-                     .d_output = torso_.d_hidden(),
-                     .gradient = gradient_.data() + hidden_w_,
-                     .parameters = {from.block(hidden_w_), to.block(hidden_w_)},
-                     .state = step_.data(),
-                     .squares = squares_.data() + squares_.size() - count},
-                    dense_);
+    const int count = DenseWeightUpdateBlocks(torso_.hidden_inputs(), head_.hidden_total());
+    LaunchDenseWeightUpdate({.rules = rules_,
+                             .batch = spec_.batch,
+                             .inputs = torso_.hidden_inputs(),
+                             .units = head_.hidden_total(),
+                             .x = inputs,
+                             .d_output = torso_.d_hidden(),
+                             .gradient = gradient_.data() + hidden_w_,
+                             .parameters = {from.block(hidden_w_), to.block(hidden_w_)},
+                             .state = update_state_.data(),
+                             .squares = squares_.data() + squares_.size() - count},
+                            dense_);
   };
   torso_.Backward(PassOf(kOnline, from), gradient_.data(), squares_.data(),
                   {.main = main_,
@@ -226,33 +233,33 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
   CheckCuda(cudaStreamWaitEvent(main_, squares_done_), "cudaStreamWaitEvent");
 }
 
-void CudaLearner::EnqueueHeadStep(StepKind kind, ParameterSet& from, ParameterSet& to,
-                                  cudaStream_t stream, Follow follow) {
+void CudaLearner::EnqueueHeadUpdate(OptimizerPass kind, ParameterSet& from, ParameterSet& to,
+                                    cudaStream_t stream, LaunchOrder order) {
   LaunchHeadOptimizer(rules_, kind, head_, HeadGradientOf(from),
-                      {from.block(head_w_), to.block(head_w_)}, step_.data(), to.tables.pointers(),
-                      stream, follow);
+                      {from.block(head_w_), to.block(head_w_)}, update_state_.data(),
+                      to.tables.pointers(), stream, order);
 }
 
-// Everything else has been done before: the kernels of the end may overlap.
+// All earlier work has ended, so the last kernels may overlap.
 void CudaLearner::EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to) {
-  ahead_done_.Order(ahead_, main_);
-  CheckCuda(cudaStreamWaitEvent(main_, findings_done_), "cudaStreamWaitEvent");
-  LaunchFinishStep({.rules = rules_,
-                    .squares = squares_.data(),
-                    .square_count = static_cast<int>(squares_.size()),
-                    .members = members_.data(),
-                    .member_count = static_cast<int>(members_.size()),
-                    .state = step_.data(),
-                    .report = host_step_.data(),
-                    .gradient = gradient_.data(),
-                    .parameters = {from.block(0), to.block(0)},
-                    .plain = {0, hidden_w_},
-                    .ahead = {hidden_w_, head_w_},
-                    .shape = head_,
-                    .bias = head_b_,
-                    .tables = to.tables.pointers()},
-                   main_);
-  EnqueueHeadStep(StepKind::kAgain, from, to, main_, Follow::kOverlap);
+  speculative_done_.Order(speculative_stream_, main_);
+  CheckCuda(cudaStreamWaitEvent(main_, statistics_done_), "cudaStreamWaitEvent");
+  LaunchFinishUpdate({.rules = rules_,
+                      .squares = squares_.data(),
+                      .square_count = static_cast<int>(squares_.size()),
+                      .members = members_.data(),
+                      .member_count = static_cast<int>(members_.size()),
+                      .state = update_state_.data(),
+                      .report = host_update_state_.data(),
+                      .gradient = gradient_.data(),
+                      .parameters = {from.block(0), to.block(0)},
+                      .remaining = {0, hidden_w_},
+                      .speculative = {hidden_w_, head_w_},
+                      .shape = head_,
+                      .bias = head_b_,
+                      .tables = to.tables.pointers()},
+                     main_);
+  EnqueueHeadUpdate(OptimizerPass::kRedo, from, to, main_, LaunchOrder::kOverlapPrevious);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -9,19 +9,19 @@
 #include "uper/nn/cuda/learner/cuda_agents_for_tests.h"
 #include "uper/nn/cuda/learner/gradient_kinks_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-// Whole updates beside those of the CPU.
+// Compares whole updates with those of the CPU.
 class CudaUpdateTest : public GpuTest {};
 
-// A number that came out differently.
+// A number that differs.
 struct Difference {
   std::string what;
   double error, tolerance;
-  bool beyond_relu = false;   // it depends on the derivatives of the torso's ReLUs
-  bool beyond_greedy = true;  // it depends on the target's actions
-  std::string layer = {};     // whose gradient it depends on
+  bool beyond_relu = false;   // depends on the derivatives of the torso's ReLUs
+  bool beyond_greedy = true;  // depends on the target's actions
+  std::string layer = {};     // the layer whose gradient it depends on
 };
 
 double Largest(std::span<const double> values) {
@@ -51,8 +51,8 @@ std::span<const float> OfLayer(const ParameterLayout& layout, const std::string&
   return all.subspan(w.offset, w.size() + layout.Find(layer + "/b").size());
 }
 
-// How far the gradients (or their moments) of a layer's weights or bias are from each other. That
-// of a bias is a sum that may cancel, so both are measured by the whole layer's.
+// The distance between two gradients (or moments) of a layer's weights or bias. The gradient of a
+// bias is a sum that may cancel, so both are relative to the gradient of the whole layer.
 double GradientError(const ParameterLayout& layout, const ParameterView& view,
                      std::span<const float> gradient, std::span<const float> expected) {
   const double distance = Distance(gradient.subspan(view.offset, view.size()),
@@ -83,7 +83,7 @@ double Cancellation(const LearnerSpec& spec, ThreadPool& pool, const LearnerStat
   return sum / whole;
 }
 
-// One update from the same state on both.
+// One update from the same state on both devices.
 std::vector<Difference> CompareUpdate(CpuLearner& cpu, CudaLearner& gpu, const Data& data,
                                       double tolerance) {
   std::vector<Difference> differences;
@@ -145,45 +145,44 @@ std::vector<Difference> CompareUpdate(CpuLearner& cpu, CudaLearner& gpu, const D
   return differences;
 }
 
-// ReLUs of an update's forward pass.
+// Number of ReLUs in an update's forward pass.
 double RelusOf(const LearnerSpec& spec) {
   double units = spec.network.hidden_total();
   for (const int dense : spec.network.dense) units += dense;
-  const std::vector<ImageShape> pictures = spec.network.Pictures();
-  for (std::size_t i = 1; i < pictures.size(); ++i) {
-    units += double{1} * pictures[i].height * pictures[i].width * pictures[i].channels;
+  const std::vector<ImageShape> images = spec.network.Pictures();
+  for (std::size_t i = 1; i < images.size(); ++i) {
+    units += double{1} * images[i].height * images[i].width * images[i].channels;
   }
   return spec.batch * units;
 }
 
-// `updates` updates, each from the CPU's state. An update that differs must come so close to a jump
-// of the gradient that rounding decides the side; then only what the jump touches may differ. Of
-// four million ReLUs one may be so close: 1 of 100 updates of MinAtar's size. Or the samples'
-// gradients cancel more than they mostly do; then they are the measure of what their sum differs
-// by.
+// `updates` updates, each from the CPU's state. If an update differs, it must be so close to a kink
+// that rounding decides the side; then only numbers that depend on the kink may differ. Of four
+// million ReLUs one may be so close: 1 of 100 updates of MinAtar's size. Otherwise the samples'
+// gradients cancel unusually far; then the tolerance is relative to the samples' gradients.
 void ExpectSameUpdates(const Agent& agent, int updates) {
   SCOPED_TRACE(agent.name);
   ThreadPool pool(2);
   CpuLearner cpu(agent.spec, pool);
   CudaLearner gpu(agent.spec);
-  JumpFinder finder(cpu.spec(), cpu.layout());
+  KinkFinder finder(cpu.spec(), cpu.layout());
   Initialize(cpu);
-  int at_jumps = 0;
+  int at_kinks = 0;
   for (int i = 0; i < updates && !testing::Test::HasFailure(); ++i) {
     CopyState(cpu, gpu);
     std::vector<float> before(cpu.State().online.begin(), cpu.State().online.end());
     const Data data(agent.spec, "batch " + std::to_string(i % 50));
     const std::vector<Difference> differences = CompareUpdate(cpu, gpu, data, 1e-5);
     if (!differences.empty()) {
-      ++at_jumps;
+      ++at_kinks;
       LearnerState state = cpu.State();
       state.online = before;  // the target is still that of the update
-      const Jumps jumps = finder.Find(state, data.View());
-      const bool relu = jumps.relu < std::ldexp(1.0, -24);
-      const bool greedy = jumps.greedy < std::ldexp(1.0, -22);
+      const Kinks kinks = finder.Find(state, data.View());
+      const bool relu = kinks.relu < std::ldexp(1.0, -24);
+      const bool greedy = kinks.greedy < std::ldexp(1.0, -22);
       std::printf("%s, update %d: %zu differences, the first: %s by %.3g; ReLU %.3g, greedy %.3g\n",
                   agent.name.c_str(), i + 1, differences.size(), differences[0].what.c_str(),
-                  differences[0].error, jumps.relu, jumps.greedy);
+                  differences[0].error, kinks.relu, kinks.greedy);
       for (const Difference& d : differences) {
         if ((relu && d.beyond_relu) || (greedy && d.beyond_greedy)) continue;
         constexpr double kMostly = 4;
@@ -196,7 +195,7 @@ void ExpectSameUpdates(const Agent& agent, int updates) {
     }
     if (i % 100 == 99) cpu.CopyTarget();
   }
-  EXPECT_LE(at_jumps, std::max(1.0, updates * RelusOf(agent.spec) / 4e6));
+  EXPECT_LE(at_kinks, std::max(1.0, updates * RelusOf(agent.spec) / 4e6));
 }
 
 TEST_F(CudaUpdateTest, EveryAgentUpdatesAsOnTheCpu) {
@@ -216,15 +215,15 @@ TEST_F(CudaUpdateTest, AtariSizeUpdatesAsOnTheCpu) {
   }
 }
 
-// Minutes: for `make soak`. Most of the time of larger heads is that of comparing them.
+// Takes minutes; part of `make soak`. Most of the time goes into comparing larger heads.
 TEST_F(CudaUpdateTest, DISABLED_AThousandAtariSizeUpdatesAsOnTheCpu) {
   const NetworkSpec network = NatureNetwork({.actions = 6, .members = 3, .outputs = 51});
   ExpectSameUpdates({"atari", SpecOf(network, HeadKind::kQuantile, 32)}, 1000);
 }
 
-// How far an update is from that of the CPU.
+// The differences between updates and those of the CPU.
 struct UpdateErrors {
-  std::vector<double> values, loss, td_error, gradient;  // one for each update
+  std::vector<double> values, loss, td_error, gradient;  // one entry per update
 };
 
 double Median(std::vector<double> values) {
@@ -232,7 +231,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Updates, each from the CPU's state, which is in fp32.
+// Runs updates, each from the CPU's state, which is in fp32.
 UpdateErrors ErrorsOf(const Agent& agent, int updates) {
   LearnerSpec cpu_spec = agent.spec;
   cpu_spec.precision = Precision::kFp32;
@@ -263,9 +262,9 @@ UpdateErrors ErrorsOf(const Agent& agent, int updates) {
   return errors;
 }
 
-// Action values are continuous in the torso's outputs, so that they must always be close. Gradients
-// jump where a ReLU turns: one such unit is a few percent of the gradient of a small layer, so that
-// the median over updates says how close they are, and none may be another gradient altogether.
+// Action values are continuous in the torso's outputs, so they must always be close. Gradients have
+// kinks where a ReLU turns: one such unit is a few percent of the gradient of a small layer. So the
+// median over updates says how close gradients are, and no gradient may be entirely different.
 TEST_F(CudaUpdateTest, OtherPrecisionsUpdateNearlyAsOnTheCpu) {
   struct Bounds {
     Precision precision;
@@ -285,10 +284,10 @@ TEST_F(CudaUpdateTest, OtherPrecisionsUpdateNearlyAsOnTheCpu) {
       EXPECT_LT(Median(errors.td_error), bounds.loss);
       EXPECT_LT(Median(errors.gradient), bounds.gradient);
       for (const double error : errors.gradient) EXPECT_LT(error, 0.5);
-      EXPECT_GT(Median(errors.gradient), bounds.least);  // it is not fp32
+      EXPECT_GT(Median(errors.gradient), bounds.least);  // not computed in fp32
     }
   }
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

@@ -4,16 +4,16 @@
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch_order.h"
 
-namespace uper {
+namespace uper::cuda {
 
 // What the kernels of the losses share.
 
-__device__ inline bool Learns(const SampleCall& call, int b, int k) {
+__device__ inline bool Learns(const LossCall& call, int b, int k) {
   return (call.masks[b] >> k & 1) != 0;
 }
 
 // 1 / number of terms in the batch's mean. Every warp computes it alone.
-__device__ inline double SampleScale(const SampleCall& call) {
+__device__ inline double SampleScale(const LossCall& call) {
   if (call.loss.sum_members) return 1.0 / call.batch;
   const std::uint64_t members = ~std::uint64_t{0} >> (64 - call.shape.members);
   int terms = 0;
@@ -25,7 +25,7 @@ __device__ inline double SampleScale(const SampleCall& call) {
 }
 
 // One output from its parts, at = (b * members + k) * outputs + j.
-__device__ inline float SumOfParts(const SampleCall& call, const float* parts, const float* bias,
+__device__ inline float SumOfParts(const LossCall& call, const float* parts, const float* bias,
                                    int action, int k, int j, std::ptrdiff_t at) {
   const HeadShape& s = call.shape;
   const std::ptrdiff_t step = static_cast<std::ptrdiff_t>(call.batch) * s.members * s.outputs;
@@ -39,7 +39,7 @@ struct alignas(8) Outputs {
   float online;
   float target;
 };
-__device__ inline Outputs OutputsAt(const SampleCall& call, int b, int k, int j) {
+__device__ inline Outputs OutputsAt(const LossCall& call, int b, int k, int j) {
   const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(b) * call.shape.members + k;
   const std::ptrdiff_t at = row * call.shape.outputs + j;
   return {
@@ -47,16 +47,15 @@ __device__ inline Outputs OutputsAt(const SampleCall& call, int b, int k, int j)
       SumOfParts(call, call.target_parts, call.target_bias, call.target_actions[row], k, j, at)};
 }
 
-__device__ inline MemberFindings FindingsOf(const SampleCall& call, int b, bool learns,
-                                            double scale, double loss, double value,
-                                            double next_value) {
+__device__ inline MemberLoss StatisticsOf(const LossCall& call, int b, bool learns, double scale,
+                                          double loss, double value, double next_value) {
   return {.loss = loss,
           .share = learns ? scale * static_cast<double>(call.weights[b]) * loss : 0,
           .value = value,
           .next_value = next_value};
 }
 
-// LaunchSamples() of quantile heads.
-void LaunchQuantileSamples(const SampleCall& call, cudaStream_t stream, Follow follow);
+// LaunchLoss() for quantile heads.
+void LaunchQuantileSamples(const LossCall& call, cudaStream_t stream, LaunchOrder order);
 
-}  // namespace uper
+}  // namespace uper::cuda

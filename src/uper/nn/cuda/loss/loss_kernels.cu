@@ -3,13 +3,13 @@
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 
-// A thread a (sample, member).
-__global__ void ScalarKernel(const __grid_constant__ SampleCall call) {
+// One thread per (sample, member).
+__global__ void ScalarKernel(const __grid_constant__ LossCall call) {
   AwaitPredecessor();
   const double scale = SampleScale(call);
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -26,7 +26,7 @@ __global__ void ScalarKernel(const __grid_constant__ SampleCall call) {
   const bool learns = Learns(call, b, k);
   const double weighted = static_cast<double>(call.weights[b]) * delta;
   const double bound = call.loss.td_gradient_bound;
-  // As std::clamp: what is not a number stays so.
+  // Like std::clamp: NaN stays NaN.
   const double bounded = bound > 0 ? (weighted < -bound  ? -bound
                                       : weighted > bound ? bound
                                                          : weighted)
@@ -34,10 +34,10 @@ __global__ void ScalarKernel(const __grid_constant__ SampleCall call) {
   call.d_out[i] = learns ? static_cast<float>(-scale * bounded) : 0.0F;
   const bool needed = learns || call.loss.td_priority == TdErrorKind::kLoss;
   call.members[i] =
-      FindingsOf(call, b, learns, scale, needed ? 0.5 * delta * delta : 0, value, next_value);
+      StatisticsOf(call, b, learns, scale, needed ? 0.5 * delta * delta : 0, value, next_value);
 }
 
-// values = softmax of the logits in shared memory; returns log of the sum of exponentials.
+// values = softmax of the logits in shared memory; returns the log of the sum of exponentials.
 __device__ double BlockSoftmax(const float* logits, int atoms, float* values, double* scratch) {
   float largest = logits[0];
   for (int j = 1; j < atoms; ++j) largest = fmaxf(largest, logits[j]);
@@ -58,8 +58,8 @@ __device__ double BlockSoftmax(const float* logits, int atoms, float* values, do
   return static_cast<double>(largest) + log(wide_sum);
 }
 
-// The projected mass of atom i: each shifted atom's shares in ascending order, as
-// ProjectCategorical() adds them.
+// The projected mass of atom i: parts of the shifted atoms are added in ascending order, as in
+// ProjectCategorical().
 __device__ float ProjectedMass(const AtomSupport& support, const float* probabilities, int atoms,
                                double spacing, double r_t, double discount_t, int i) {
   float mass_sum = 0;
@@ -81,9 +81,9 @@ __device__ float ProjectedMass(const AtomSupport& support, const float* probabil
   return mass_sum;
 }
 
-// A block a (sample, member), a thread an atom.
+// One block per (sample, member), one thread per atom.
 __global__ void __launch_bounds__(kThreads)
-    CategoricalKernel(const __grid_constant__ SampleCall call) {
+    CategoricalKernel(const __grid_constant__ LossCall call) {
   extern __shared__ __align__(16) float memory[];
   __shared__ double scratch[kWarpSize];
   AwaitPredecessor();
@@ -139,28 +139,28 @@ __global__ void __launch_bounds__(kThreads)
   }
   loss = BlockSum(loss, scratch);
   if (thread == 0) {
-    call.members[blockIdx.x] = FindingsOf(call, b, learns, scale, loss, value, next_value);
+    call.members[blockIdx.x] = StatisticsOf(call, b, learns, scale, loss, value, next_value);
   }
 }
 
 }  // namespace
 
-void LaunchSamples(const SampleCall& call, cudaStream_t stream, Follow follow) {
+void LaunchLoss(const LossCall& call, cudaStream_t stream, LaunchOrder order) {
   const unsigned rows = call.batch * call.shape.members;
   const std::size_t outputs = call.shape.outputs;
   LaunchShape shape{
-      .grid = rows, .block = kThreads, .shared_bytes = 0, .stream = stream, .follow = follow};
+      .grid = rows, .block = kThreads, .shared_bytes = 0, .stream = stream, .order = order};
   switch (call.loss.head) {
     case HeadKind::kScalar:
       shape.grid = (rows + kWarpSize - 1) / kWarpSize;
       shape.block = kWarpSize;
       return LaunchKernel("losses", ScalarKernel, shape, call);
     case HeadKind::kQuantile:
-      return LaunchQuantileSamples(call, stream, follow);
+      return LaunchQuantileSamples(call, stream, order);
     case HeadKind::kCategorical:
       shape.shared_bytes = sizeof(float) * 4 * outputs;
       return LaunchKernel("losses", CategoricalKernel, shape, call);
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

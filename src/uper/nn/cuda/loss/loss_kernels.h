@@ -8,25 +8,25 @@
 #include "uper/nn/cuda/head/head_kernels.h"
 #include "uper/nn/loss_spec.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Loss, gradient and statistics of each sample on the GPU: nn/cpu/sample_step.h, with the same
-// formulas. The pairs of a quantile loss are never formed (quantile_loss.cu).
+// Loss, gradient and statistics of each sample on the GPU, with the formulas of
+// nn/cpu/sample_loss.h. The pairs of a quantile loss are never formed (quantile_loss.cu).
 
-// What one (sample, member) found out.
-struct MemberFindings {
+// The loss and the values of one (sample, member).
+struct MemberLoss {
   double loss = 0;        // without weight and scale; 0 if it was not needed
-  double share = 0;       // of the batch loss: scale * weight * loss, 0 for masked members
-  double value = 0;       // Q of the online outputs
-  double next_value = 0;  // of the target outputs
+  double share = 0;       // its term of the batch loss: scale * weight * loss; 0 for masked members
+  double value = 0;       // Q according to the online outputs
+  double next_value = 0;  // Q according to the target outputs
 };
 
-struct SampleCall {
+struct LossCall {
   LossSpec loss;
   HeadShape shape;
   int batch = 1;
 
-  // [part, batch, member, output], without bias.
+  // [part, batch, member, output], without the bias.
   const float* online_parts = nullptr;
   const float* target_parts = nullptr;
   const float* online_bias = nullptr;
@@ -42,18 +42,19 @@ struct SampleCall {
   float* online = nullptr;
   float* target = nullptr;
   float* d_out = nullptr;
-  MemberFindings* members = nullptr;  // [batch, member]
+  MemberLoss* members = nullptr;  // [batch, member]
 };
-void LaunchSamples(const SampleCall& call, cudaStream_t stream, Follow follow = Follow::kAfter);
+void LaunchLoss(const LossCall& call, cudaStream_t stream,
+                LaunchOrder order = LaunchOrder::kSerial);
 
 struct StatisticsCall {
   // Of the same samples.
-  SampleCall samples;
-  // [batch, 2, member, output]: room for the quantiles of categorical heads, else null.
+  LossCall samples;
+  // [batch, 2, member, output]: scratch for the quantiles of categorical heads, else null.
   float* quantiles = nullptr;
   double* td_error = nullptr;          // [batch]
   Uncertainty* uncertainty = nullptr;  // [batch]
 };
 void LaunchStatistics(const StatisticsCall& call, cudaStream_t stream);
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -10,7 +10,7 @@
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 std::vector<double> Numbers(const Uncertainty& u) {
@@ -31,8 +31,8 @@ struct Size {
 struct DataForm {
   double offset = 0;  // added to the outputs
   double spread = 1;
-  // If not 0, all numbers are multiples of it and nothing is discounted: many outputs and targets
-  // are equal.
+  // If not 0, all numbers are multiples of it and nothing is discounted, so that many outputs and
+  // targets are equal.
   double grid = 0;
 };
 
@@ -104,12 +104,12 @@ struct OnDevice {
   DeviceBuffer<int> taken, greedy;
   DeviceBuffer<std::uint64_t> masks;
   DeviceBuffer<float> online, target, d_out;
-  DeviceBuffer<MemberFindings> found;
-  SampleCall call;
+  DeviceBuffer<MemberLoss> found;
+  LossCall call;
 };
 
-// d_out of a quantile head from its pairs, summed up in double: the CPU's sums in float lose more
-// than the tolerance of the tests.
+// d_out of a quantile head from its pairs, summed in double: the CPU's float sums lose more than
+// the tolerance of the tests.
 std::vector<double> PairDerivatives(const LossSpec& loss, const Size& size,
                                     const SampleInputs& sample) {
   const int m = size.outputs;
@@ -132,7 +132,7 @@ std::vector<double> PairDerivatives(const LossSpec& loss, const Size& size,
   return derivatives;
 }
 
-// Random samples through both implementations.
+// Runs random samples through both implementations.
 void Check(const LossSpec& loss, int members, int outputs, int batch, const DataForm& form = {}) {
   SCOPED_TRACE(
       testing::Message() << "head " << int(loss.head) << " members " << members << " outputs "
@@ -145,7 +145,7 @@ void Check(const LossSpec& loss, int members, int outputs, int batch, const Data
   DeviceBuffer<float> quantiles = Poisoned(2 * size.count());
   DeviceBuffer<double> td_errors(batch);
   DeviceBuffer<Uncertainty> uncertainty(batch);
-  LaunchSamples(gpu.call, nullptr);
+  LaunchLoss(gpu.call, nullptr);
   LaunchStatistics({.samples = gpu.call,
                     .quantiles = quantiles.data(),
                     .td_error = td_errors.data(),
@@ -193,18 +193,18 @@ void Check(const LossSpec& loss, int members, int outputs, int batch, const Data
     for (const double x : Numbers(sample.uncertainty)) expected_statistics.push_back(x);
   }
   std::vector<double> losses(batch), statistics;
-  const std::vector<MemberFindings> members_found = FromGpu(gpu.found);
+  const std::vector<MemberLoss> members_found = FromGpu(gpu.found);
   for (int i = 0; i < batch * members; ++i) losses[i / members] += members_found[i].share;
   for (const Uncertainty& u : FromGpu(uncertainty)) {
     for (const double x : Numbers(u)) statistics.push_back(x);
   }
   for (const float x : FromGpu(gpu.d_out)) ASSERT_TRUE(std::isfinite(x));
   EXPECT_LT(RelativeError(FromGpu(gpu.d_out), expected_d), 1e-6);
-  // What sums of so many floats can lose.
+  // What a sum of this many floats can lose.
   EXPECT_LT(RelativeError(FromGpu(gpu.d_out), cpu_d), 1e-6 + outputs * 0x1p-24);
   EXPECT_LT(RelativeError(losses, expected_losses), 1e-6);
   EXPECT_LT(RelativeError(FromGpu(td_errors), expected_td), 1e-6);
-  // Each kind of statistic by its own size.
+  // Each kind of statistic is compared relative to its own size.
   for (int field = 0; field < 7; ++field) {
     std::vector<double> one, expected_one;
     for (int b = 0; b < batch; ++b) {
@@ -268,7 +268,7 @@ TEST_F(SampleKernelsTest, AnyNumberOfQuantiles) {
   }
 }
 
-// Whatever a quantile or a target is, only its own row shows it.
+// Whatever a quantile or a target is, it affects only its own row.
 TEST_F(SampleKernelsTest, ARowThatIsNotFiniteShows) {
   const Size size{.members = 3, .outputs = 201, .batch = 4};
   constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -281,8 +281,8 @@ TEST_F(SampleKernelsTest, ARowThatIsNotFiniteShows) {
         inputs.masks.assign(size.batch, 7);
         (in_target ? inputs.target_parts : inputs.online_parts)[kRow * size.outputs + 100] = bad;
         OnDevice gpu({.huber_kappa = kappa}, size, inputs);
-        LaunchSamples(gpu.call, nullptr);
-        const std::vector<MemberFindings> found = FromGpu(gpu.found);
+        LaunchLoss(gpu.call, nullptr);
+        const std::vector<MemberLoss> found = FromGpu(gpu.found);
         const std::vector<float> d_out = FromGpu(gpu.d_out);
         for (int row = 0; row < size.batch * size.members; ++row) {
           EXPECT_EQ(std::isfinite(found[row].loss), row != kRow) << row;
@@ -317,4 +317,4 @@ TEST_F(SampleKernelsTest, CategoricalHeads) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

@@ -5,22 +5,22 @@
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-// The quantile Huber loss (nn/cpu/quantile_huber.cc) without forming the pairs. When the targets T
-// are sorted, those of an online quantile theta lie in four ranges:
+// The quantile Huber loss (nn/cpu/kernels/quantile_huber.h) without forming the pairs. For sorted
+// targets T, the pairs of an online quantile theta lie in four ranges:
 //   T < theta - kappa, theta - kappa <= T < theta, theta <= T <= theta + kappa, theta + kappa < T.
-// In each of them a pair's loss is one polynomial of T, so its sum follows from how many T there
-// are and from prefix sums of T and T^2. These are sums in double of distances from the middle
-// target, so that an offset of all values costs nothing.
+// In each range a pair's loss is one polynomial of T. So its sum follows from the number of T in
+// the range and from prefix sums of T and T^2. These sums are in double, of distances from the
+// middle target, so that a common offset costs no accuracy.
 
 constexpr int kMaxThreads = 256;
 
-// Fills row.outputs, and row.runs if `sort`. Returns whether all numbers of the block are finite,
-// with a barrier.
-__device__ bool LoadRow(const SampleCall& call, int b, int k, float r_t, float discount_t,
-                        bool sort, const TargetRow& row) {
+// Fills row.outputs, and row.runs if `sort`. Returns whether all numbers of the block are finite.
+// Contains a barrier.
+__device__ bool LoadRow(const LossCall& call, int b, int k, float r_t, float discount_t, bool sort,
+                        const TargetRow& row) {
   const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(blockIdx.x) * row.count;
   bool finite = true;
   for (int j = static_cast<int>(threadIdx.x); j < row.runs_size();
@@ -40,20 +40,21 @@ __device__ bool LoadRow(const SampleCall& call, int b, int k, float r_t, float d
   return __syncthreads_and(finite) != 0;
 }
 
-// Places of the first targets that are not < theta - kappa, not < theta and not <= theta + kappa.
+// The places of the first targets that are not < theta - kappa, not < theta and not <= theta +
+// kappa.
 struct Borders {
   unsigned low = 0;
   unsigned middle = 0;
   unsigned high = 0;
 };
 __device__ Borders FindBorders(const TargetRow& row, float theta, float kappa) {
-  // Rounded so that a target is below exactly if it is below the unrounded border.
+  // Rounded so that a target is below it exactly if it is below the unrounded border.
   const float low = __fsub_ru(theta, kappa);
   const float high = NextAbove(__fadd_rd(theta, kappa));
   Borders at;
 #pragma unroll 1
   for (unsigned half = row.span / 2; half > 0; half /= 2) {
-    // What was found so far is a multiple of 2 half, so Place(found + x) = Place(found) + Place(x).
+    // `found` is a multiple of 2 half, so Place(found + x) = Place(found) + Place(x).
     const float* sorted = row.sorted + Place(half - 1);
     const unsigned step = Place(half);
     if (sorted[at.low] < low) at.low += step;
@@ -78,9 +79,13 @@ struct HuberSums {
   double loss = 0;
   double slope = 0;
 };
-// With u = T - theta: |u| > kappa counts steepness * (|u| - kappa / 2), with slope +-steepness, and
-// nearer ones u^2 / 2, with slope u; all times 1 - tau below theta and tau above. kappa = 0 and
-// steepness = 1 make it the plain quantile loss.
+// With u = T - theta: if
+// u
+//  > kappa, the loss is steepness * (
+// u
+//  - kappa / 2) with slope +-steepness. Otherwise it is u^2 / 2 with slope u. Everything is
+// multiplied by 1 - tau below theta and by tau above. kappa = 0 and steepness = 1 give the plain
+// quantile loss.
 __device__ HuberSums SumHuber(const TargetRow& row, float theta, float tau, float kappa,
                               double steepness) {
   const Borders at = FindBorders(row, theta, kappa);
@@ -110,7 +115,7 @@ __device__ HuberSums SumHuber(const TargetRow& row, float theta, float tau, floa
                    level * (above.distances + steepness * many_above)};
 }
 
-// Means of the online and of the target outputs, by one warp.
+// Means of the online and of the target outputs; called by one warp.
 struct Means {
   double value;
   double next_value;
@@ -126,9 +131,9 @@ __device__ Means MeansOf(const TargetRow& row) {
   return {WarpSum(value) / row.count, WarpSum(next_value) / row.count};
 }
 
-// A block a (sample, member), a thread an online quantile.
+// One block per (sample, member), one thread per online quantile.
 __global__ void __launch_bounds__(kMaxThreads)
-    QuantileKernel(const __grid_constant__ SampleCall call) {
+    QuantileKernel(const __grid_constant__ LossCall call) {
   extern __shared__ TargetSums memory[];
   __shared__ double scratch[kWarpSize];
   __shared__ Means means;
@@ -139,7 +144,7 @@ __global__ void __launch_bounds__(kMaxThreads)
   const int threads = static_cast<int>(blockDim.x);
   const int b = static_cast<int>(blockIdx.x) / call.shape.members;
   const int k = static_cast<int>(blockIdx.x) % call.shape.members;
-  // What the kernel before does not write.
+  // Data that the previous kernel does not write.
   const float r_t = call.r_t[b];
   const float discount_t = call.discount_t[b];
   const bool learns = Learns(call, b, k);
@@ -150,7 +155,7 @@ __global__ void __launch_bounds__(kMaxThreads)
   const bool finite = LoadRow(call, b, k, r_t, discount_t, needed, row);
   const bool summed = needed && finite;
   if (summed) MergeRuns(row);
-  // The first warp and the last at the same time.
+  // The first and the last warp do this at the same time.
   if (summed && thread < kWarpSize) SumPrefixes(row);
   if (thread >= threads - kWarpSize) {
     const Means found = MeansOf(row);
@@ -162,7 +167,7 @@ __global__ void __launch_bounds__(kMaxThreads)
   const float kappa = huber_kappa > 0 ? huber_kappa : 0.0F;
   const double steepness = huber_kappa > 0 ? static_cast<double>(huber_kappa) : 1.0;
   const float step = 1.0F / static_cast<float>(m);
-  // What is not a number cannot be sorted, but has to show.
+  // NaN cannot be sorted, but it must reach the loss.
   const double unknown = static_cast<double>(nanf(""));
   double loss = 0;
   for (int i = thread; i < m; i += threads) {
@@ -178,21 +183,21 @@ __global__ void __launch_bounds__(kMaxThreads)
   loss = BlockSum(loss, scratch) / m;
   if (thread == 0) {
     call.members[blockIdx.x] =
-        FindingsOf(call, b, learns, scale, loss, means.value, means.next_value);
+        StatisticsOf(call, b, learns, scale, loss, means.value, means.next_value);
   }
 }
 
 }  // namespace
 
-void LaunchQuantileSamples(const SampleCall& call, cudaStream_t stream, Follow follow) {
+void LaunchQuantileSamples(const LossCall& call, cudaStream_t stream, LaunchOrder order) {
   const TargetRow row(call.shape.outputs);
   LaunchKernel("losses", QuantileKernel,
                {.grid = static_cast<unsigned>(call.batch * call.shape.members),
                 .block = static_cast<unsigned>(std::min(row.runs_size(), kMaxThreads)),
                 .shared_bytes = row.bytes(),
                 .stream = stream,
-                .follow = follow},
+                .order = order},
                call);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

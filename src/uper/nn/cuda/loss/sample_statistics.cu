@@ -4,7 +4,7 @@
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -16,8 +16,8 @@ struct Spread {
   double mean = 0;
   double variance = 0;
 };
-// Mean and population variance of value(j), j < count, by one warp: distances from the first value,
-// then from the mean.
+// Mean and population variance of value(j), j < count; called by one warp. Uses distances from the
+// first value, then from the mean.
 template <typename Value>
 __device__ Spread WarpSpread(int count, const Value& value) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -33,7 +33,7 @@ __device__ Spread WarpSpread(int count, const Value& value) {
   return {origin + mean, WarpSum(squares) / count};
 }
 
-// [member, output] of one sample and its target.
+// Outputs [member, output] of one sample, and of its target.
 struct Ensemble {
   const float* online;
   const float* target;
@@ -49,7 +49,7 @@ struct MemberMoments {
   double next_mean = 0;
 };
 
-// Of quantiles, the whole block. means: [output] doubles, moments: [member].
+// Statistics of quantiles; needs the whole block. means: [output] doubles, moments: [member].
 __device__ Uncertainty QuantileUncertainty(const LossSpec& loss, const Ensemble& e, double r_t,
                                            double discount_t, double* means, MemberMoments* moments,
                                            double* scratch) {
@@ -66,7 +66,7 @@ __device__ Uncertainty QuantileUncertainty(const LossSpec& loss, const Ensemble&
       disagreement += deviation * deviation;
     }
   }
-  disagreement = BlockSum(disagreement, scratch);  // and `means` is there for all
+  disagreement = BlockSum(disagreement, scratch);  // now all threads see `means`
   for (int k = static_cast<int>(threadIdx.x) / kWarpSize; k < e.members; k += kWarps) {
     const float* online = e.online + k * m;
     const float* target = e.target + k * m;
@@ -116,18 +116,7 @@ __device__ Uncertainty QuantileUncertainty(const LossSpec& loss, const Ensemble&
   return result;
 }
 
-__device__ Uncertainty WithTarget(double mean, double epistemic, double aleatoric, double target) {
-  const double distance_sq = (target - mean) * (target - mean);
-  return {.mean = mean,
-          .epistemic = epistemic,
-          .aleatoric = aleatoric,
-          .target_distance_sq = distance_sq,
-          .epistemic_delta = distance_sq + epistemic,
-          .total = epistemic + aleatoric,
-          .total_delta = (distance_sq + epistemic) + aleatoric};
-}
-
-// The law of total variance: E = V_k[Q_k], A = mean_k V[z under p_k]. All warps do the same.
+// The law of total variance: E = V_k[Q_k], A = mean_k V[z under p_k]. All warps compute the same.
 __device__ Uncertainty CategoricalVariance(const AtomSupport& support, const Ensemble& e,
                                            double target, MemberMoments* moments) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -157,7 +146,7 @@ __device__ Uncertainty CategoricalVariance(const AtomSupport& support, const Ens
   return WithTarget(means.mean, means.variance, variances / e.members, target);
 }
 
-// The authors' form: v_kj = p_kj z_j in the place of quantiles.
+// The authors' form: v_kj = p_kj z_j instead of quantiles.
 __device__ Uncertainty CategoricalProducts(const AtomSupport& support, const Ensemble& e,
                                            double target, double* means, double* scratch) {
   const double spacing = (support.high - support.low) / (e.outputs - 1);
@@ -176,11 +165,11 @@ __device__ Uncertainty CategoricalProducts(const AtomSupport& support, const Ens
     variances += squares / e.members;
   }
   variances = BlockSum(variances, scratch);
-  const Spread products = WarpSpread(e.outputs, [&](int j) { return means[j]; });
-  return WithTarget(products.mean * e.outputs, variances / e.outputs, products.variance, target);
+  const Spread gemms = WarpSpread(e.outputs, [&](int j) { return means[j]; });
+  return WithTarget(gemms.mean * e.outputs, variances / e.outputs, gemms.variance, target);
 }
 
-// Quantiles of one categorical member (CategoricalQuantiles()), one thread.
+// Quantiles of one categorical member (CategoricalQuantiles()), computed by one thread.
 __device__ void AtomQuantiles(const AtomSupport& support, const float* probabilities, int atoms,
                               float* quantiles) {
   const double spacing = (support.high - support.low) / (atoms - 1);
@@ -228,19 +217,20 @@ __device__ Uncertainty CategoricalUncertaintyOf(const StatisticsCall& call, cons
                              moments, scratch);
 }
 
-// Shared memory of a block: means [output], moments and findings [member], and, if there is room,
-// both outputs [member, output]. Other kernels make memory slow at this time: it is read once.
+// Shared memory of a block: means [output], moments and losses [member], and, if there is room,
+// both outputs [member, output]. Other kernels keep memory busy at this time, so outputs are read
+// only once.
 struct StatisticsMemory {
   static constexpr std::size_t kMostBytes = 96 * 1024;
 
   int members, outputs;
 
   __host__ __device__ std::size_t moments() const { return sizeof(double) * outputs; }
-  __host__ __device__ std::size_t findings() const {
+  __host__ __device__ std::size_t statistics() const {
     return moments() + sizeof(MemberMoments) * members;
   }
   __host__ __device__ std::size_t copies() const {
-    return findings() + sizeof(MemberFindings) * members;
+    return statistics() + sizeof(MemberLoss) * members;
   }
   __host__ __device__ std::size_t with_copies() const {
     return copies() + 2 * sizeof(float) * members * outputs;
@@ -249,26 +239,26 @@ struct StatisticsMemory {
   std::size_t bytes() const { return has_copies() ? with_copies() : copies(); }
 };
 
-// Brings `count` values to shared memory, by the whole block.
+// Copies `count` values to shared memory; needs the whole block.
 template <typename Value>
 __device__ void Bring(const Value* from, int count, Value* to) {
 #pragma unroll 4
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) to[i] = from[i];
 }
 
-// A block a sample.
+// One block per sample.
 __global__ void __launch_bounds__(kThreads)
     StatisticsKernel(const __grid_constant__ StatisticsCall call) {
   extern __shared__ __align__(16) std::byte memory[];
   __shared__ double scratch[kWarpSize];
-  const SampleCall& samples = call.samples;
+  const LossCall& samples = call.samples;
   const int b = static_cast<int>(blockIdx.x);
   const int members = samples.shape.members;
   const int outputs = samples.shape.outputs;
   const StatisticsMemory places{.members = members, .outputs = outputs};
   auto* means = reinterpret_cast<double*>(memory);
   auto* moments = reinterpret_cast<MemberMoments*>(memory + places.moments());
-  auto* findings = reinterpret_cast<MemberFindings*>(memory + places.findings());
+  auto* statistics = reinterpret_cast<MemberLoss*>(memory + places.statistics());
   const int size = members * outputs;
   const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(b) * size;
   Ensemble ensemble{samples.online + row, samples.target + row, members, outputs};
@@ -279,7 +269,7 @@ __global__ void __launch_bounds__(kThreads)
     ensemble.online = copies;
     ensemble.target = copies + size;
   }
-  Bring(samples.members + b * members, members, findings);
+  Bring(samples.members + b * members, members, statistics);
   const double r_t = static_cast<double>(samples.r_t[b]);
   const double discount_t = static_cast<double>(samples.discount_t[b]);
   __syncthreads();
@@ -287,7 +277,7 @@ __global__ void __launch_bounds__(kThreads)
   double losses = 0;
   double mean_target = 0;
   for (int k = 0; k < members; ++k) {
-    const MemberFindings& found = findings[k];
+    const MemberLoss& found = statistics[k];
     const double target_value = r_t + discount_t * found.next_value;
     absolute_errors += fabs(target_value - found.value);
     losses += found.loss;
@@ -323,4 +313,4 @@ void LaunchStatistics(const StatisticsCall& call, cudaStream_t stream) {
                call);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

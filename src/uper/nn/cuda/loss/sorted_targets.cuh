@@ -5,18 +5,18 @@
 #include "uper/nn/cuda/loss/loss_common.cuh"
 #include "uper/nn/cuda/ptx/reductions.cuh"
 
-namespace uper {
+namespace uper::cuda {
 
-// The targets of one (sample, member), sorted and summed up by a block in its shared memory.
+// The targets of one (sample, member), sorted and summed by a block in shared memory.
 
-// Sums of distances and of their squares.
+// Sums of distances and of squared distances.
 struct alignas(16) TargetSums {
   double distances = 0;
   double squares = 0;
 };
 
-// Where entry i of a sorted or summed-up array lies. The gaps spread the steps of a search, and
-// rows of kLaneTargets entries, over the banks of shared memory.
+// The place of entry i in a sorted or summed array. Gaps spread the steps of a search, and rows of
+// kLaneTargets entries, over the banks of shared memory.
 inline constexpr int kLaneTargets = 8;
 __host__ __device__ constexpr unsigned Place(unsigned i) { return i + i / kLaneTargets; }
 __device__ constexpr int EntryAt(unsigned place) {
@@ -43,27 +43,27 @@ struct TargetRow {
   }
 
   int count;
-  int span = 1;                  // the power of two above count
-  TargetSums* prefix = nullptr;  // [Place(i)], i <= count: over the i smallest targets
+  int span = 1;                  // smallest power of two above count
+  TargetSums* prefix = nullptr;  // [Place(i)], i <= count: sums over the i smallest targets
   Outputs* outputs = nullptr;    // [count]
-  float* runs = nullptr;    // the targets in runs of 32 that are sorted; the last ends with +inf
-  float* sorted = nullptr;  // [Place(i)], i < span: the targets, then +inf
+  float* runs = nullptr;         // targets in sorted runs of 32; the last run is padded with +inf
+  float* sorted = nullptr;       // [Place(i)], i < span: the targets, then +inf
 };
 
-// The next larger number of a finite one.
+// The next larger float of a finite float.
 __device__ inline float NextAbove(float value) {
   const int bits = __float_as_int(value + 0.0F);  // -0 becomes 0
   return __int_as_float(bits >= 0 ? bits + 1 : bits - 1);
 }
 
-// Ascending over the lanes, by a bitonic network.
+// Sorts in ascending order over the lanes, with a bitonic network.
 __device__ inline float WarpSort(float value) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
 #pragma unroll
   for (int size = 2; size <= kWarpSize; size *= 2) {
 #pragma unroll
     for (int distance = size / 2; distance > 0; distance /= 2) {
-      // The first step turns one half round, so that every step leaves the smaller value below.
+      // The first step reverses one half, so that every step leaves the smaller value below.
       const int mask = distance == size / 2 ? size - 1 : distance;
       const float other = __shfl_xor_sync(kAllLanes, value, mask);
       value = (lane & distance) == 0 ? fminf(value, other) : fmaxf(value, other);
@@ -72,9 +72,9 @@ __device__ inline float WarpSort(float value) {
   return value;
 }
 
-// The place of entry `lane` of run `own` among all targets: how many are smaller, and of equal ones
-// how many are in runs before. Searches several runs at a time: their loads overlap. Within a run
-// no two lanes read different entries of one bank.
+// The place of entry `lane` of run `own` among all targets: the number of smaller targets, plus
+// equal ones in earlier runs. Searches several runs at a time, so that their loads overlap. Within
+// a run, no two lanes read different entries of one bank.
 __device__ inline int RankOf(const TargetRow& row, int own, int lane) {
   constexpr int kTogether = 3;
   const int runs = row.runs_size() / kWarpSize;
@@ -109,7 +109,7 @@ __device__ inline int RankOf(const TargetRow& row, int own, int lane) {
   return rank;
 }
 
-// row.sorted from row.runs, which hold finite numbers only. Ends with a barrier.
+// Computes row.sorted from row.runs, which must hold finite numbers only. Ends with a barrier.
 __device__ inline void MergeRuns(const TargetRow& row) {
   const int threads = static_cast<int>(blockDim.x);
   for (int j = static_cast<int>(threadIdx.x); j < row.runs_size(); j += threads) {
@@ -123,12 +123,12 @@ __device__ inline void MergeRuns(const TargetRow& row) {
   __syncthreads();
 }
 
-// What distances are measured from.
+// The origin of the distances.
 __device__ inline double OriginOf(const TargetRow& row) {
   return static_cast<double>(row.sorted[Place(row.count / 2)]);
 }
 
-// To each lane the sums of the lanes before it and its own.
+// Inclusive prefix sums over the lanes.
 __device__ inline TargetSums WarpScan(TargetSums sums) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
 #pragma unroll
@@ -143,11 +143,11 @@ __device__ inline TargetSums WarpScan(TargetSums sums) {
   return sums;
 }
 
-// Fills row.prefix from row.sorted. One warp works: a lane has kLaneTargets neighbours.
+// Fills row.prefix from row.sorted. One warp works; a lane handles kLaneTargets neighbors.
 __device__ inline void SumPrefixes(const TargetRow& row) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const double origin = OriginOf(row);
-  TargetSums before;  // of all lanes
+  TargetSums before;  // over all earlier lanes
   if (lane == 0) row.prefix[0] = before;
   for (int start = 0; start < row.count; start += kWarpSize * kLaneTargets) {
     const int first = start + lane * kLaneTargets;
@@ -179,4 +179,4 @@ __device__ inline void SumPrefixes(const TargetRow& row) {
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -4,15 +4,15 @@
 
 #include "uper/nn/cuda/observations/frame_pointer_table.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// How long a kernel waits for a plane, ns: longer than a step of a game takes. Then it goes on with
-// zeros, so that nothing hangs if nobody puts the plane there, and says that it was late.
-inline constexpr unsigned long long kLongestPlaneWait = 1'000'000;
+// How long a kernel waits for a frame, in ns: longer than a game takes for a step. After this time
+// it continues with zeros and sets `timed_out`, so that nothing hangs if no frame comes.
+inline constexpr unsigned long long kMaxFrameWait = 1'000'000;
 
-// Relaxed is enough: what the host has written before the entry is in no cache of the GPU, and is
-// asked for at the address that the entry has, so that it cannot be older.
-__device__ inline std::uint64_t LoadEntry(const PlaneEntry::Copy* entry) {
+// A relaxed load is enough. What the host wrote before the entry is in no cache of the GPU, and it
+// is loaded from the address that the entry holds, so it cannot be older.
+__device__ inline std::uint64_t LoadEntry(const FramePointerEntry::Copy* entry) {
   std::uint64_t bits;
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];"
                : "=l"(bits)
@@ -27,33 +27,35 @@ __device__ inline unsigned long long Nanoseconds() {
   return time;
 }
 
-__device__ inline const std::byte* PlaneOf(std::uint64_t bits) {
-  return reinterpret_cast<const std::byte*>(bits & PlaneEntry::kAddress);
+__device__ inline const std::byte* FrameAddress(std::uint64_t bits) {
+  return reinterpret_cast<const std::byte*>(bits & FramePointerEntry::kAddress);
 }
 
-// `row`: whose entry it is.
-__device__ inline const std::byte* AwaitPlane(const PlanesToRead& planes, int row, int index,
+// `row`: the decision's row of the table.
+__device__ inline const std::byte* AwaitFrame(const FramePointerView& frames, int row, int index,
                                               int copy) {
-  const PlaneEntry::Copy* entry = planes.entries[index].copies + copy;
-  if (planes.made == nullptr) return PlaneOf(entry->bits);
-  const std::uint64_t tag = static_cast<std::uint64_t>(planes.made[row] + 1)
-                            << PlaneEntry::kTagShift;
-  const auto is_mine = [&](std::uint64_t bits) { return (bits & ~PlaneEntry::kAddress) == tag; };
+  const FramePointerEntry::Copy* entry = frames.entries[index].copies + copy;
+  if (frames.decisions_made == nullptr) return FrameAddress(entry->bits);
+  const std::uint64_t tag = static_cast<std::uint64_t>(frames.decisions_made[row] + 1)
+                            << FramePointerEntry::kTagShift;
+  const auto is_mine = [&](std::uint64_t bits) {
+    return (bits & ~FramePointerEntry::kAddress) == tag;
+  };
   std::uint64_t bits = LoadEntry(entry);
   if (!is_mine(bits)) {
-    const unsigned long long end = Nanoseconds() + kLongestPlaneWait;
+    const unsigned long long end = Nanoseconds() + kMaxFrameWait;
     while (!is_mine(bits = LoadEntry(entry)) && Nanoseconds() < end) {
     }
   }
   if (!is_mine(bits)) {
-    // Either the host sees that it was late, or this sees what the host has put there.
-    *static_cast<volatile int*>(planes.late) = 1;
+    // Either the host sees the time-out, or this load sees what the host has put there.
+    *static_cast<volatile int*>(frames.timed_out) = 1;
     __threadfence_system();
     bits = LoadEntry(entry);
     if (!is_mine(bits)) return nullptr;
   }
-  asm volatile("fence.proxy.async;" ::: "memory");  // for copies of what the host has written
-  return PlaneOf(bits);
+  asm volatile("fence.proxy.async;" ::: "memory");  // for bulk copies of what the host has written
+  return FrameAddress(bits);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -8,14 +8,14 @@
 #include "uper/base/check.h"
 #include "uper/nn/cuda/runtime/device_buffer.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Where a plane of an observation to act on is, in the GPU's or in pinned memory; nullptr: zeros.
-// The entry says for which decision it was made, by the last bits of a count, in bits that no
-// address has: a kernel that was started before its planes were known waits for its own. Reads of
-// one line of the host's memory wait for each other, a microsecond each: so there are copies, of
-// which no two share a line.
-struct PlaneEntry {
+// Where a frame of an observation is, in the GPU's or in pinned memory; nullptr: zeros. The upper
+// bits, which no address uses, hold the low bits of a decision's number. So a kernel that was
+// launched early can wait for the entry of its own decision. Loads from one line of the host's
+// memory wait for each other, about 1 us each. Therefore each entry has several copies on different
+// lines.
+struct FramePointerEntry {
   static constexpr int kTagShift = 60;
   static constexpr std::uint64_t kAddress = (std::uint64_t{1} << kTagShift) - 1;
   static constexpr int kCopies = 2;
@@ -26,51 +26,55 @@ struct PlaneEntry {
   Copy copies[kCopies];
 };
 
-// What kernels know of a PlaneTable.
-struct PlanesToRead {
-  const PlaneEntry* entries = nullptr;  // [row, plane]; nullptr: there is no table
-  // [row]: decisions before this one, in the GPU's memory. nullptr: entries of any are right.
-  const int* made = nullptr;
-  int* late = nullptr;  // set by who waits no longer
+// What kernels see of a FramePointerTable.
+struct FramePointerView {
+  const FramePointerEntry* entries = nullptr;  // [row, frame]; nullptr: there is no table
+  // [row]: decisions before this one, in the GPU's memory. nullptr: do not check the number.
+  const int* decisions_made = nullptr;
+  int* timed_out = nullptr;  // set by a kernel that stops waiting
 };
 
-// Where the planes [row, plane] of decisions to come are, in pinned memory: the host puts that
-// there before or while kernels look for it.
-class PlaneTable {
+// Where the frames [row, frame] of the next decisions are, in pinned memory. The host writes
+// entries before or while kernels read them.
+class FramePointerTable {
  public:
-  PlaneTable() = default;
-  PlaneTable(std::size_t rows, std::size_t planes)
-      : planes_(planes), entries_(rows * planes), late_(1) {}
+  FramePointerTable() = default;
+  FramePointerTable(std::size_t rows, std::size_t frames)
+      : frames_(frames), entries_(rows * frames), timed_out_(1) {}
 
-  std::size_t planes() const { return planes_; }  // of a row
-  PlanesToRead ForKernels(const int* made) {
-    return {.entries = entries_.data(), .made = made, .late = late_.data()};
+  std::size_t frames() const { return frames_; }  // per row
+  FramePointerView ForKernels(const int* decisions_made) {
+    return {.entries = entries_.data(),
+            .decisions_made = decisions_made,
+            .timed_out = timed_out_.data()};
   }
 
-  // All planes of a row, for its `decision`-th decision.
-  void Put(std::size_t row, int decision, std::span<const std::byte* const> planes) {
-    UPER_CHECK(planes.size() == planes_ && (row + 1) * planes_ <= entries_.size(),
-               "a row of another form");
-    for (std::size_t i = 0; i < planes_; ++i) {
-      const std::uint64_t bits = reinterpret_cast<std::uint64_t>(planes[i]) |
-                                 static_cast<std::uint64_t>(decision) << PlaneEntry::kTagShift;
-      for (PlaneEntry::Copy& copy : entries_[row * planes_ + i].copies) {
+  // Writes all frames of a row, for its `decision`-th decision.
+  void Put(std::size_t row, int decision, std::span<const std::byte* const> frames) {
+    UPER_CHECK(frames.size() == frames_ && (row + 1) * frames_ <= entries_.size(),
+               "the frames must fit the table");
+    for (std::size_t i = 0; i < frames_; ++i) {
+      const std::uint64_t bits =
+          reinterpret_cast<std::uint64_t>(frames[i]) | static_cast<std::uint64_t>(decision)
+                                                           << FramePointerEntry::kTagShift;
+      for (FramePointerEntry::Copy& copy : entries_[row * frames_ + i].copies) {
         std::atomic_ref(copy.bits).store(bits, std::memory_order_release);
       }
     }
   }
-  // Whether a kernel may have gone on without what was put there for it. If not, none will.
-  bool MayBeLate() {
+  // Whether a kernel may have continued without what was put there for it. If false, no kernel
+  // will.
+  bool TimedOut() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    return std::atomic_ref(late_[0]).load(std::memory_order_relaxed) != 0;
+    return std::atomic_ref(timed_out_[0]).load(std::memory_order_relaxed) != 0;
   }
-  // REQUIRES: no kernel waits.
-  void ForgetLate() { late_[0] = 0; }
+  // REQUIRES: no kernel waits for frames.
+  void ClearTimeout() { timed_out_[0] = 0; }
 
  private:
-  std::size_t planes_ = 0;
-  PinnedBuffer<PlaneEntry> entries_;
-  PinnedBuffer<int> late_;
+  std::size_t frames_ = 0;
+  PinnedBuffer<FramePointerEntry> entries_;
+  PinnedBuffer<int> timed_out_;
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -3,22 +3,22 @@
 #include "uper/nn/cuda/observations/observation_kernels.h"
 #include "uper/nn/cuda/runtime/cuda_error.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 
-// A thread a cell of a picture, with all its channels.
+// One thread per cell of an image, with all its channels.
 template <typename T>
 __global__ void ConvertKernel(InputSpec input, const T* from, int count, float* to) {
   const int cells = input.height * input.width;
   const long long i = static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= static_cast<long long>(count) * cells) return;
-  const bool planes = input.layout == InputLayout::kPlanes;
-  const long long picture = i / cells * cells * input.channels;
+  const bool frames = input.layout == InputLayout::kPlanes;
+  const long long image = i / cells * cells * input.channels;
   const int cell = static_cast<int>(i % cells);
-  const T* first = from + picture + (planes ? cell : cell * input.channels);
-  const int step = planes ? cells : 1;
+  const T* first = from + image + (frames ? cell : cell * input.channels);
+  const int step = frames ? cells : 1;
   float* out = to + i * input.channels;
   if (input.channels == 4) {
     *reinterpret_cast<float4*>(out) = make_float4(
@@ -48,4 +48,4 @@ void LaunchConvertObservations(const InputSpec& input, const void* from, int cou
   CheckCuda(cudaGetLastError(), "observations");
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -4,11 +4,11 @@
 
 #include "uper/nn/network_spec.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Observations as the network sees them: floats, channels last, scaled. `from` holds `count`
-// observations of input.type in input.layout.
+// Converts observations to what the network reads: floats, channels last, scaled. `from` holds
+// `count` observations of input.type in input.layout.
 void LaunchConvertObservations(const InputSpec& input, const void* from, int count, float* to,
                                cudaStream_t stream);
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -8,10 +8,10 @@
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-// A block has 32 rows of 128 parameters, a thread 8 x 4 of them: a warp's lanes go along a row.
+// A block handles 32 rows of 128 parameters, a thread 8 x 4 of them; a warp's lanes go along a row.
 constexpr int kThreads = 128;
 constexpr int kTileM = 8;
 constexpr int kTileN = 4;
@@ -29,12 +29,12 @@ struct Memory {
 struct Part {
   int first_row, first_column;
   int rows, columns;
-  int inputs;                 // rows of weights: without the bias
+  int inputs;                 // rows of weights, without the bias
   int own_row, own_column;    // in the block
-  int own_rows, own_columns;  // that are there
+  int own_rows, own_columns;  // number of existing rows and columns
   std::ptrdiff_t own_at;      // the first one, in the layer
 
-  __device__ explicit Part(const DenseStep& call)
+  __device__ explicit Part(const DenseWeightUpdate& call)
       : first_row(static_cast<int>(blockIdx.x) * kRows),
         first_column(static_cast<int>(blockIdx.y) * kColumns),
         rows(min(kRows, call.inputs + 1 - first_row)),
@@ -48,12 +48,12 @@ struct Part {
                own_column) {}
 };
 
-// Starts to copy `count` rows of `columns` floats, `step` apart.
+// Starts to copy `count` rows of `columns` floats that are `step` apart.
 template <bool kVectors, int kPitch>
 __device__ void StartRows(const float* from, std::ptrdiff_t step, int count, int columns,
                           float (*to)[kPitch]) {
   constexpr int kGroup = kVectors ? 4 : 1;
-  constexpr int kGroups = kPitch / kGroup;  // of a row
+  constexpr int kGroups = kPitch / kGroup;  // per row
   const int column = static_cast<int>(threadIdx.x) % kGroups * kGroup;
   if (column >= columns) return;
 #pragma unroll 8
@@ -63,7 +63,8 @@ __device__ void StartRows(const float* from, std::ptrdiff_t step, int count, int
 }
 
 template <bool kVectors>
-__device__ void StartSamples(const DenseStep& call, const Part& part, int first, Memory& memory) {
+__device__ void StartSamples(const DenseWeightUpdate& call, const Part& part, int first,
+                             Memory& memory) {
   const int count = min(kSamples, call.batch - first);
   StartRows<kVectors>(call.x + static_cast<std::ptrdiff_t>(first) * call.inputs + part.first_row,
                       call.inputs, count, part.inputs, memory.x);
@@ -72,22 +73,22 @@ __device__ void StartSamples(const DenseStep& call, const Part& part, int first,
       call.units, count, part.columns, memory.d);
 }
 
-// Four moments, or one. They are not read again: they leave the cache to others.
+// Four moments, or one. They are not read again soon, so they leave the cache to others.
 template <bool kVectors>
 __device__ void StartMoments(float* to, const float* from) {
   if constexpr (kVectors) {
     asm volatile(
         "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(SharedAddress(to)),
-        "l"(__cvta_generic_to_global(from)), "l"(CachePolicy(Keep::kShortly))
+        "l"(__cvta_generic_to_global(from)), "l"(CachePolicy(CacheHint::kEvictFirst))
         : "memory");
   } else {
     __pipeline_memcpy_async(to, from, sizeof(float));
   }
 }
 
-// Every thread those of its own.
+// Each thread loads its own.
 template <bool kVectors>
-__device__ void StartParameters(const DenseStep& call, const Part& part, Memory& memory) {
+__device__ void StartParameters(const DenseWeightUpdate& call, const Part& part, Memory& memory) {
   constexpr int kGroup = kVectors ? 4 : 1;
   const float* p = call.parameters.from.p + part.own_at;
   const float* m = call.parameters.from.m + part.own_at;
@@ -135,7 +136,8 @@ __device__ inline void AddSamples(const Memory& memory, int count, const Part& p
   }
 }
 
-// Of four neighbours those before `count`. What is not read again soon leaves the cache to others.
+// Stores those of four neighbors that are before `count`. They are not read again soon, so they
+// leave the cache to others.
 template <bool kVectors, bool kReadSoon>
 __device__ void Store(const float (&from)[kTileN], int count, float* to) {
   if constexpr (kVectors) {
@@ -153,11 +155,12 @@ __device__ void Store(const float (&from)[kTileN], int count, float* to) {
   }
 }
 
-// Steps on the thread's parameters and returns the sum of their squared gradient.
+// Updates the thread's parameters and returns the sum of their squared gradient.
 template <bool kAdam, bool kVectors>
-__device__ double StepAll(const DenseStep& call, const StepRules& rules, const Part& part,
-                          const Memory& memory, const float (&g)[kTileM][kTileN]) {
-  const StepScales scales = StepScalesOf(StepKind::kAhead, *call.state);
+__device__ double UpdateAll(const DenseWeightUpdate& call, const UpdateRules& rules,
+                            const Part& part, const Memory& memory,
+                            const float (&g)[kTileM][kTileN]) {
+  const UpdateScales scales = UpdateScalesOf(OptimizerPass::kSpeculative, *call.state);
   float* to_g = call.gradient + part.own_at;
   float* to_p = call.parameters.to.p + part.own_at;
   float* to_m = call.parameters.to.m + part.own_at;
@@ -175,7 +178,7 @@ __device__ double StepAll(const DenseStep& call, const StepRules& rules, const P
       if (kVectors || j < part.own_columns) {
         squares += static_cast<double>(g[i][j]) * static_cast<double>(g[i][j]);
       }
-      Step<kAdam>(rules, scales, g[i][j], p[j], m[j], v[j]);
+      UpdateParameter<kAdam>(rules, scales, g[i][j], p[j], m[j], v[j]);
     }
     Store<kVectors, false>(g[i], part.own_columns, to_g);
     Store<kVectors, true>(p, part.own_columns, to_p);
@@ -189,12 +192,12 @@ __device__ double StepAll(const DenseStep& call, const StepRules& rules, const P
   return squares;
 }
 
-// Grid: groups of rows, groups of columns. The parameters are on their way while the gradient is
-// being formed, and need no registers: other kernels run at the same time.
+// Grid: groups of rows, groups of columns. The parameters are loaded while the gradient is
+// computed, without registers, so that other kernels can run at the same time.
 template <bool kAdam, bool kVectors>
 __global__ void __launch_bounds__(kThreads, 6)
-    DenseStepKernel(const __grid_constant__ DenseStep call,
-                    const __grid_constant__ StepRules rules) {
+    DenseWeightUpdateKernel(const __grid_constant__ DenseWeightUpdate call,
+                            const __grid_constant__ UpdateRules rules) {
   extern __shared__ __align__(16) unsigned char bytes[];
   __shared__ double scratch[kWarpSize];
   Memory& memory = *reinterpret_cast<Memory*>(bytes);
@@ -204,7 +207,7 @@ __global__ void __launch_bounds__(kThreads, 6)
   StartParameters<kVectors>(call, part, memory);
   __pipeline_commit();
   if (part.rows > part.inputs && threadIdx.x < kSamples) {
-    memory.x[threadIdx.x][part.rows - 1] = 1;  // of the bias, behind the inputs
+    memory.x[threadIdx.x][part.rows - 1] = 1;  // for the bias, which follows the inputs
   }
   float g[kTileM][kTileN] = {};
 #pragma unroll 1
@@ -212,7 +215,7 @@ __global__ void __launch_bounds__(kThreads, 6)
     if (first == 0) {
       __pipeline_wait_prior(1);
     } else {
-      __syncthreads();  // those before have been read
+      __syncthreads();  // the previous samples have been read
       StartSamples<kVectors>(call, part, first, memory);
       __pipeline_commit();
       __pipeline_wait_prior(0);
@@ -221,7 +224,8 @@ __global__ void __launch_bounds__(kThreads, 6)
     AddSamples(memory, min(kSamples, call.batch - first), part, g);
   }
   __pipeline_wait_prior(0);
-  const double squares = BlockSum(StepAll<kAdam, kVectors>(call, rules, part, memory, g), scratch);
+  const double squares =
+      BlockSum(UpdateAll<kAdam, kVectors>(call, rules, part, memory, g), scratch);
   if (threadIdx.x == 0) call.squares[blockIdx.y * gridDim.x + blockIdx.x] = squares;
 }
 
@@ -231,12 +235,12 @@ dim3 GridOf(int inputs, int units) {
 
 }  // namespace
 
-int DenseStepBlocks(int inputs, int units) {
+int DenseWeightUpdateBlocks(int inputs, int units) {
   const dim3 grid = GridOf(inputs, units);
   return static_cast<int>(grid.x * grid.y);
 }
 
-void LaunchDenseStep(const DenseStep& call, cudaStream_t stream) {
+void LaunchDenseWeightUpdate(const DenseWeightUpdate& call, cudaStream_t stream) {
   const auto address = [](const float* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
   };
@@ -249,14 +253,16 @@ void LaunchDenseStep(const DenseStep& call, cudaStream_t stream) {
                                16 ==
                            0;
   const auto kernel =
-      call.rules.adam ? (vectors ? DenseStepKernel<true, true> : DenseStepKernel<true, false>)
-                      : (vectors ? DenseStepKernel<false, true> : DenseStepKernel<false, false>);
-  LaunchKernel("step on a dense layer", kernel,
+      call.rules.adam
+          ? (vectors ? DenseWeightUpdateKernel<true, true> : DenseWeightUpdateKernel<true, false>)
+          : (vectors ? DenseWeightUpdateKernel<false, true>
+                     : DenseWeightUpdateKernel<false, false>);
+  LaunchKernel("update of a dense layer", kernel,
                {.grid = GridOf(call.inputs, call.units),
                 .block = kThreads,
                 .shared_bytes = sizeof(Memory),
                 .stream = stream},
-               call, StepRules(call.rules));
+               call, UpdateRules(call.rules));
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -4,25 +4,25 @@
 
 #include "uper/nn/cuda/optimizer/optimizer_kernels.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// The gradient of a dense layer's weights and bias, and at once the step on them as if nothing were
-// to be clipped: with few samples the gradient is cheap, and going through the parameters is all
-// the work.
-struct DenseStep {
+// Computes the gradient of a dense layer's weights and bias, and updates them as if nothing were to
+// be clipped. With few samples the gradient is cheap; almost all the time goes into reading and
+// writing the parameters.
+struct DenseWeightUpdate {
   OptimizerRules rules;
   int batch = 1;
   int inputs = 1;
   int units = 1;
   const float* x = nullptr;         // [batch, inputs]
   const float* d_output = nullptr;  // [batch, units]
-  // From here on w [input, unit] and behind it the bias [unit].
+  // Starts at w [input, unit]; the bias [unit] follows.
   float* gradient = nullptr;
-  ParameterStep parameters;
-  const StepState* state = nullptr;
-  double* squares = nullptr;  // [DenseStepBlocks()]: sums over parts of the squared gradient
+  ParameterUpdate parameters;
+  const UpdateState* state = nullptr;
+  double* squares = nullptr;  // [DenseWeightUpdateBlocks()]: partial sums of the squared gradient
 };
-int DenseStepBlocks(int inputs, int units);
-void LaunchDenseStep(const DenseStep& call, cudaStream_t stream);
+int DenseWeightUpdateBlocks(int inputs, int units);
+void LaunchDenseWeightUpdate(const DenseWeightUpdate& call, cudaStream_t stream);
 
-}  // namespace uper
+}  // namespace uper::cuda

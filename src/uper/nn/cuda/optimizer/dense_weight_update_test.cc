@@ -7,17 +7,17 @@
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-class DenseStepTest : public GpuTest {};
+class DenseWeightUpdateTest : public GpuTest {};
 
 struct DenseCase {
   int batch, inputs, units;
   std::size_t offset;  // of the layer in the parameters
 };
 
-TEST_F(DenseStepTest, FormsTheGradientAndSteps) {
+TEST_F(DenseWeightUpdateTest, FormsTheGradientAndSteps) {
   const DenseCase cases[] = {{1, 1, 1, 0},     {7, 5, 3, 1},     {32, 100, 128, 4},
                              {64, 31, 516, 0}, {33, 63, 20, 2},  {5, 300, 132, 12},
                              {64, 96, 132, 0}, {33, 64, 256, 8}, {1, 4, 4, 0}};
@@ -33,25 +33,26 @@ TEST_F(DenseStepTest, FormsTheGradientAndSteps) {
       DeviceBuffer<float> from_p = OnGpu(p), from_m = OnGpu(m), from_v = OnGpu(v);
       DeviceBuffer<float> to_p = Poisoned(p.size()), to_m = Poisoned(p.size());
       DeviceBuffer<float> to_v = Poisoned(p.size()), gradient = Poisoned(p.size());
-      DeviceBuffer<double> squares(DenseStepBlocks(c.inputs, c.units));
-      DeviceBuffer<StepState> state(1);
+      DeviceBuffer<double> squares(DenseWeightUpdateBlocks(c.inputs, c.units));
+      DeviceBuffer<UpdateState> state(1);
       const std::variant<AdamOptions, RmsPropOptions> optimizer =
           adam ? std::variant<AdamOptions, RmsPropOptions>(AdamOptions{}) : RmsPropOptions{};
-      const OptimizerRules rules = RulesOf(optimizer, 1e-9);  // clipping comes later
-      LaunchBeginStep(rules, state.data(), nullptr);
+      const OptimizerRules rules = RulesOf(optimizer, 1e-9);  // clipping happens later
+      LaunchBeginUpdate(rules, state.data(), nullptr);
       const std::size_t at = c.offset;
-      LaunchDenseStep({.rules = rules,
-                       .batch = c.batch,
-                       .inputs = c.inputs,
-                       .units = c.units,
-                       .x = gpu_x.data(),
-                       .d_output = gpu_d.data(),
-                       .gradient = gradient.data() + at,
-                       .parameters = {{from_p.data() + at, from_m.data() + at, from_v.data() + at},
-                                      {to_p.data() + at, to_m.data() + at, to_v.data() + at}},
-                       .state = state.data(),
-                       .squares = squares.data()},
-                      nullptr);
+      LaunchDenseWeightUpdate(
+          {.rules = rules,
+           .batch = c.batch,
+           .inputs = c.inputs,
+           .units = c.units,
+           .x = gpu_x.data(),
+           .d_output = gpu_d.data(),
+           .gradient = gradient.data() + at,
+           .parameters = {{from_p.data() + at, from_m.data() + at, from_v.data() + at},
+                          {to_p.data() + at, to_m.data() + at, to_v.data() + at}},
+           .state = state.data(),
+           .squares = squares.data()},
+          nullptr);
       std::vector<float> expected(size);  // samples in ascending order
       std::vector<double> exact(size);
       double expected_squares = 0;
@@ -100,4 +101,4 @@ TEST_F(DenseStepTest, FormsTheGradientAndSteps) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

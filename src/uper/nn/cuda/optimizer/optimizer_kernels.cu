@@ -1,17 +1,18 @@
 #include <algorithm>
 
+#include "uper/base/arithmetic.h"
 #include "uper/nn/cuda/head/head_common.cuh"
 #include "uper/nn/cuda/optimizer/optimizer_kernels.h"
 #include "uper/nn/cuda/optimizer/optimizer_step.cuh"
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 
-__global__ void BeginStepKernel(OptimizerRules rules, StepState* state) {
+__global__ void BeginUpdateKernel(OptimizerRules rules, UpdateState* state) {
   state->rate = static_cast<float>(rules.learning_rate);
   if (!rules.adam) return;
   const double t = static_cast<double>(state->updates + 1);
@@ -23,16 +24,16 @@ __global__ void BeginStepKernel(OptimizerRules rules, StepState* state) {
 struct Entry {
   float p = 0, m = 0, v = 0, g = 0;
 };
-__device__ Entry Load(const FinishStep& call, std::size_t i) {
+__device__ Entry Load(const FinishUpdate& call, std::size_t i) {
   const ParameterBlock& from = call.parameters.from;
   return {from.p[i], from.m[i], from.v[i], call.gradient[i]};
 }
 
-// Steps it and stores it. Returns the new parameter.
+// Updates and stores a parameter. Returns its new value.
 template <bool kAdam>
-__device__ float StepEntry(const StepRules& rules, const StepScales& scales, const FinishStep& call,
-                           std::size_t i, Entry entry) {
-  Step<kAdam>(rules, scales, entry.g * scales.gradient_scale, entry.p, entry.m, entry.v);
+__device__ float UpdateEntry(const UpdateRules& rules, const UpdateScales& scales,
+                             const FinishUpdate& call, std::size_t i, Entry entry) {
+  UpdateParameter<kAdam>(rules, scales, entry.g * scales.gradient_scale, entry.p, entry.m, entry.v);
   const ParameterBlock& to = call.parameters.to;
   to.p[i] = entry.p;
   to.m[i] = entry.m;
@@ -46,34 +47,35 @@ struct ThreadShare {
 
   __device__ bool has_first() const { return first < end; }
 };
-// Of a range that `count` blocks share.
+// A thread's share of a range that `count` blocks split.
 __device__ ThreadShare ShareOf(const GradientRange& range, int index, int count) {
   return {.first = range.begin + std::size_t{1} * index * kThreads + threadIdx.x,
           .end = range.end,
           .step = std::size_t{1} * count * kThreads};
 }
-// Of the bias: a block has one (action, member), or the one number that all share.
-__device__ ThreadShare BiasShareOf(const FinishStep& call, int index) {
+// A thread's share of the bias: a block handles one (action, member), or the one shared bias.
+__device__ ThreadShare BiasShareOf(const FinishUpdate& call, int index) {
   const std::size_t row = call.shape.shared_bias ? 1 : call.shape.outputs;
   const std::size_t begin = call.bias + index * row;
   return {.first = begin + threadIdx.x, .end = begin + row, .step = kThreads};
 }
 
-// The first parameter is in a register already. Returns the sum of the new ones.
+// The first parameter is already in registers. Returns the sum of the new parameters.
 template <bool kAdam>
-__device__ float StepShare(const StepRules& rules, const StepScales& scales, const FinishStep& call,
-                           const ThreadShare& share, const Entry& first) {
+__device__ float UpdateShare(const UpdateRules& rules, const UpdateScales& scales,
+                             const FinishUpdate& call, const ThreadShare& share,
+                             const Entry& first) {
   if (!share.has_first()) return 0;
-  float sum = StepEntry<kAdam>(rules, scales, call, share.first, first);
+  float sum = UpdateEntry<kAdam>(rules, scales, call, share.first, first);
 #pragma unroll 1
   for (std::size_t i = share.first + share.step; i < share.end; i += share.step) {
-    sum += StepEntry<kAdam>(rules, scales, call, i, Load(call, i));
+    sum += UpdateEntry<kAdam>(rules, scales, call, i, Load(call, i));
   }
   return sum;
 }
 
-// The averages of a block's bias, from the sum over a thread's part of it.
-__device__ void PutBiasMean(const FinishStep& call, int index, float sum) {
+// Writes the means of a block's bias, from the sum over a thread's parameters.
+__device__ void PutBiasMean(const FinishUpdate& call, int index, float sum) {
   __shared__ float scratch[kWarpSize];
   const HeadShape& s = call.shape;
   sum = BlockSum(sum, scratch);
@@ -87,21 +89,22 @@ __device__ void PutBiasMean(const FinishStep& call, int index, float sum) {
   }
 }
 
-// Of the head's weights as they were stepped ahead; a thread has one unit of one action.
-__device__ void PutMeansOfMembers(const FinishStep& call, int index) {
+// Averages the head's speculatively updated weights over the members; a thread handles one unit of
+// one action.
+__device__ void PutMeansOfMembers(const FinishUpdate& call, int index) {
   const HeadShape& s = call.shape;
   const int i = index * kThreads + static_cast<int>(threadIdx.x);
   if (i < s.actions * s.hidden) PutMeanOfMembers(s, call.tables, i / s.hidden, i % s.hidden);
 }
 
-// What the step is like, from all parts of the gradient's norm and of the loss.
+// The outcome of the update, from all parts of the gradient's norm and of the loss.
 struct Outcome {
   double loss, norm;
   bool finite;
   float scale;  // of the gradient
 
-  __device__ void Report(const FinishStep& call) const {
-    StepState& state = *call.state;
+  __device__ void Report(const FinishUpdate& call) const {
+    UpdateState& state = *call.state;
     state.loss = loss;
     state.gradient_norm = norm;
     state.finite = finite ? 1 : 0;
@@ -111,8 +114,8 @@ struct Outcome {
   }
 };
 
-// The sum over a thread's share of `count` entries; kAtOnce of them are on their way at a time,
-// also at the end.
+// The sum over a thread's share of `count` entries; kAtOnce of them are loaded at a time, also at
+// the end.
 template <int kAtOnce, typename Entry>
 __device__ double ThreadSum(int count, const Entry& entry) {
   double sum = 0;
@@ -130,7 +133,7 @@ __device__ double ThreadSum(int count, const Entry& entry) {
   return sum;
 }
 
-__device__ Outcome FindOutcome(const FinishStep& call) {
+__device__ Outcome FindOutcome(const FinishUpdate& call) {
   __shared__ double scratch[2][kWarpSize];
   const double own_squares =
       ThreadSum<4>(call.square_count, [&](int i) { return call.squares[i]; });
@@ -147,46 +150,42 @@ __device__ Outcome FindOutcome(const FinishStep& call) {
           .scale = clipped ? static_cast<float>(max_norm / norm) : 1.0F};
 }
 
-// What the blocks do: those of the head's bias come first, then those of the means over members,
-// then those of everything else.
+// The work of the blocks: first the head's bias, then the means over members, then everything else.
 struct Division {
   int bias = 0, means = 0, rest = 0;
 
   __host__ __device__ int blocks() const { return bias + means + rest; }
 };
 
-// Every block finds out by itself how the step is taken; what a thread steps first is on its way
-// meanwhile.
+// Every block computes the outcome itself. Meanwhile the first parameter of each thread is loaded.
 template <bool kAdam>
 __global__ void __launch_bounds__(kThreads)
-    FinishStepKernel(const __grid_constant__ FinishStep call,
-                     const __grid_constant__ StepRules rules,
-                     const __grid_constant__ Division division) {
+    FinishUpdateKernel(const __grid_constant__ FinishUpdate call,
+                       const __grid_constant__ UpdateRules rules,
+                       const __grid_constant__ Division division) {
   AwaitPredecessor();
   const int block = static_cast<int>(blockIdx.x);
   const bool bias = block < division.bias;
   const int index = block - division.bias - division.means;
   if (!bias && index < 0) return PutMeansOfMembers(call, block - division.bias);
   const ThreadShare share =
-      bias ? BiasShareOf(call, block) : ShareOf(call.plain, index, division.rest);
+      bias ? BiasShareOf(call, block) : ShareOf(call.remaining, index, division.rest);
   Entry first;
   if (share.has_first()) first = Load(call, share.first);
-  StepScales scales = StepScalesOf(StepKind::kPlain, *call.state);
+  UpdateScales scales = UpdateScalesOf(OptimizerPass::kFinal, *call.state);
   const Outcome outcome = FindOutcome(call);
   scales.gradient_scale = outcome.scale;
   if (index == 0 && threadIdx.x == 0) outcome.Report(call);
   if (!outcome.finite) return;
-  const float sum = StepShare<kAdam>(rules, scales, call, share, first);
+  const float sum = UpdateShare<kAdam>(rules, scales, call, share, first);
   if (bias) return PutBiasMean(call, block, sum);
   if (outcome.scale < 1) {
-    const ThreadShare again = ShareOf(call.ahead, index, division.rest);
+    const ThreadShare again = ShareOf(call.speculative, index, division.rest);
     if (again.has_first()) {
-      StepShare<kAdam>(rules, scales, call, again, Load(call, again.first));
+      UpdateShare<kAdam>(rules, scales, call, again, Load(call, again.first));
     }
   }
 }
-
-int Pieces(std::size_t total, int piece) { return static_cast<int>((total + piece - 1) / piece); }
 
 }  // namespace
 
@@ -210,26 +209,32 @@ OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimize
           .max_global_norm = max_global_norm};
 }
 
-void LaunchFinishStep(const FinishStep& call, cudaStream_t stream) {
-  constexpr int kMostBlocks = 528;
+namespace {
+
+int BlocksFor(std::size_t items) { return static_cast<int>(CeilDiv<std::size_t>(items, kThreads)); }
+
+}  // namespace
+
+void LaunchFinishUpdate(const FinishUpdate& call, cudaStream_t stream) {
+  constexpr int kMaxBlocks = 528;
   const HeadShape& head = call.shape;
   Division division{
-      .rest = std::clamp(Pieces(call.plain.end - call.plain.begin, kThreads), 1, kMostBlocks)};
+      .rest = std::clamp(BlocksFor(call.remaining.end - call.remaining.begin), 1, kMaxBlocks)};
   if (call.tables.member_bias != nullptr) {
     division.bias = head.shared_bias ? 1 : head.actions * head.members;
   }
   if (call.tables.mean_weights != nullptr && !head.separate_hidden) {
-    division.means = Pieces(std::size_t{1} * head.actions * head.hidden, kThreads);
+    division.means = BlocksFor(std::size_t{1} * head.actions * head.hidden);
   }
   LaunchKernel(
-      "end of the step", call.rules.adam ? FinishStepKernel<true> : FinishStepKernel<false>,
+      "end of the update", call.rules.adam ? FinishUpdateKernel<true> : FinishUpdateKernel<false>,
       {.grid = static_cast<unsigned>(division.blocks()), .block = kThreads, .stream = stream}, call,
-      StepRules(call.rules), division);
+      UpdateRules(call.rules), division);
 }
 
-void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream) {
-  BeginStepKernel<<<1, 1, 0, stream>>>(rules, state);
-  CheckCuda(cudaGetLastError(), "constants of the step");
+void LaunchBeginUpdate(const OptimizerRules& rules, UpdateState* state, cudaStream_t stream) {
+  BeginUpdateKernel<<<1, 1, 0, stream>>>(rules, state);
+  CheckCuda(cudaGetLastError(), "constants of the update");
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -10,10 +10,10 @@
 #include "uper/nn/cuda/loss/loss_kernels.h"
 #include "uper/nn/optimizer.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// The optimisers on the GPU (formulas: nn/optimizer.h), with everything that changes from update to
-// update in the GPU's memory, so that an update is the same sequence of kernels every time.
+// The optimizers on the GPU (formulas: nn/optimizer.h). Everything that changes between updates is
+// in the GPU's memory, so that each update is the same sequence of kernels.
 
 struct OptimizerRules {
   bool adam = true;
@@ -21,85 +21,86 @@ struct OptimizerRules {
   double decay1 = 0;  // of m; RMSProp has one decay
   double decay2 = 0;  // of v
   double epsilon = 0;
-  bool inside_root = false;  // RMSProp
+  bool inside_root = false;  // RMSProp only
   double max_global_norm = 0;
 };
 OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimizer,
                        double max_global_norm);
 
-// State of the optimiser beside its buffers, and what it found out in the last update.
-struct StepState {
+// The optimizer's scalars, and the outcome of the last update.
+struct UpdateState {
   std::int64_t updates = 0;
   double loss = 0;
   double gradient_norm = 0;  // before clipping
-  int finite = 1;            // 0: the update was left out
-  float gradient_scale = 1;  // below 1: clipped
+  int finite = 1;            // 0: the update was skipped
+  float gradient_scale = 1;  // less than 1: the gradient was clipped
   float rate = 0;            // Adam: learning rate / (1 - decay1^t)
   float root_scale = 1;      // Adam: 1 / sqrt(1 - decay2^t)
 };
 
-// p, m and v of the parameters. A step reads one set and writes another, so that nothing is lost
-// when it must be left out or taken again.
+// p, m and v of the parameters. An update reads one set and writes the other, so that it can be
+// skipped or repeated.
 struct ParameterBlock {
   float* p = nullptr;
   float* m = nullptr;
   float* v = nullptr;
 };
-struct ParameterStep {
+struct ParameterUpdate {
   ParameterBlock from;
   ParameterBlock to;
 };
 
-// When a step is taken. The norm is known last, but hardly ever matters: most of the work is done
-// before it, as if nothing were to be clipped, and again if something was.
-enum class StepKind {
-  kAhead,  // before the norm is known, unclipped
-  kAgain,  // after it: only if the gradient was clipped
-  kPlain,  // after it
+// When parameters are updated. The gradient norm is known last but rarely matters. So most
+// parameters are updated before it is known, as if nothing were to be clipped, and again if the
+// gradient was clipped.
+enum class OptimizerPass {
+  kSpeculative,  // before the norm is known, without clipping
+  kRedo,         // after the norm is known, only if the gradient was clipped
+  kFinal,        // after the norm is known
 };
 
-// A part of the parameters.
+// A range of the parameters.
 struct GradientRange {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
-// The constants of the next step that do not depend on the gradient.
-void LaunchBeginStep(const OptimizerRules& rules, StepState* state, cudaStream_t stream);
+// Computes the constants of the next update that do not depend on the gradient.
+void LaunchBeginUpdate(const OptimizerRules& rules, UpdateState* state, cudaStream_t stream);
 
-// Loss and norm from their parts, with them whether and how the step is taken, and the step on the
-// parameters whose gradient lies in memory.
-struct FinishStep {
+// Reduces loss and gradient norm, decides whether to apply and clip the update, and applies it to
+// the parameters with a stored gradient.
+struct FinishUpdate {
   OptimizerRules rules;
   const double* squares = nullptr;  // [square_count]
   int square_count = 0;
-  const MemberFindings* members = nullptr;
+  const MemberLoss* members = nullptr;
   int member_count = 0;
-  StepState* state = nullptr;
-  StepState* report = nullptr;  // a copy for the host
+  UpdateState* state = nullptr;
+  UpdateState* report = nullptr;  // a copy for the host
 
   const float* gradient = nullptr;  // of all parameters
-  ParameterStep parameters;
-  GradientRange plain;  // not stepped yet
-  GradientRange ahead;  // stepped ahead: once more if the gradient was clipped
-  // The head's bias, with its averages; if tables.member_bias is not null.
+  ParameterUpdate parameters;
+  GradientRange remaining;    // not updated yet
+  GradientRange speculative;  // updated speculatively: redone if the gradient was clipped
+  // The head's bias and its means; only if tables.member_bias is not null.
   HeadShape shape;
   std::size_t bias = 0;  // its first entry
-  // If tables.mean_weights is not null: also from member_weights, as a step ahead has left them.
-  HeadTablePointers tables;
+  // If tables.mean_weights is not null: computes it from member_weights of the speculative update.
+  HeadMeanWeightPointers tables;
 };
-void LaunchFinishStep(const FinishStep& call, cudaStream_t stream);
+void LaunchFinishUpdate(const FinishUpdate& call, cudaStream_t stream);
 
-// Whether the head's step takes longer than all that can run beside it: then it comes first, and
-// the GPU is its own. No result depends on it.
-bool IsLongHeadStep(const HeadShape& shape);
+// Whether the head's update takes longer than everything that can run beside it. Then it is
+// enqueued first and has the GPU to itself. Results do not change.
+bool IsLongHeadUpdate(const HeadShape& shape);
 
-// One step on the head's weights, whose gradient is formed in registers; the averages of the
-// weights follow on the way, but for those over members that share the hidden layer of a step
-// ahead, which LaunchFinishStep() makes. `weights` starts at the head's weights.
-void LaunchHeadOptimizer(const OptimizerRules& rules, StepKind kind, const HeadShape& shape,
-                         const HeadGradient& gradient, const ParameterStep& weights,
-                         const StepState* state, const HeadTablePointers& tables,
-                         cudaStream_t stream, Follow follow = Follow::kAfter);
+// Updates the head's weights; their gradient is formed in registers. `weights` starts at the head's
+// weights. Also updates the mean weights, except the ensemble mean of a speculative update with a
+// shared hidden layer: LaunchFinishUpdate() does that.
+void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass kind, const HeadShape& shape,
+                         const HeadGradient& gradient, const ParameterUpdate& weights,
+                         const UpdateState* state, const HeadMeanWeightPointers& tables,
+                         cudaStream_t stream, LaunchOrder order = LaunchOrder::kSerial);
 
-}  // namespace uper
+}  // namespace uper::cuda

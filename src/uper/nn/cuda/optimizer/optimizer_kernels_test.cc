@@ -6,7 +6,7 @@
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 using AnyOptimizer = std::variant<AdamOptions, RmsPropOptions>;
@@ -31,21 +31,21 @@ double Squares(const std::vector<float>& g) {
   return squares;
 }
 
-// Finishes a step whose loss is that of `members`.
-StepState Finish(FinishStep call, double squares, const std::vector<MemberFindings>& members,
-                 DeviceBuffer<StepState>& state) {
+// Finishes an update whose loss is the sum of `members`.
+UpdateState Finish(FinishUpdate call, double squares, const std::vector<MemberLoss>& members,
+                   DeviceBuffer<UpdateState>& state) {
   const DeviceBuffer<double> parts = OnGpu(std::vector<double>(300, squares / 300));
-  PinnedBuffer<StepState> report(1);
-  const DeviceBuffer<MemberFindings> findings = OnGpu(members);
-  LaunchBeginStep(call.rules, state.data(), nullptr);
+  PinnedBuffer<UpdateState> report(1);
+  const DeviceBuffer<MemberLoss> statistics = OnGpu(members);
+  LaunchBeginUpdate(call.rules, state.data(), nullptr);
   call.squares = parts.data();
   call.square_count = static_cast<int>(parts.size());
-  call.members = findings.data();
+  call.members = statistics.data();
   call.member_count = static_cast<int>(members.size());
   call.state = state.data();
   call.report = report.data();
-  LaunchFinishStep(call, nullptr);
-  const StepState found = FromGpu(state)[0];
+  LaunchFinishUpdate(call, nullptr);
+  const UpdateState found = FromGpu(state)[0];
   EXPECT_EQ(report[0].updates, found.updates);
   EXPECT_EQ(report[0].gradient_norm, found.gradient_norm);
   EXPECT_EQ(report[0].finite, found.finite);
@@ -61,7 +61,7 @@ TEST_F(OptimizerKernelsTest, StepsAsOnTheCpuAndLeavesTheRestAlone) {
     for (const double max_norm : {0.0, 10.0}) {
       std::vector<float> p = RandomFloats(kSize, "p"), m(kSize), v(kSize);
       DeviceBuffer<float> gpu_p = OnGpu(p), gpu_m = OnGpu(m), gpu_v = OnGpu(v);
-      DeviceBuffer<StepState> state(1);
+      DeviceBuffer<UpdateState> state(1);
       const OptimizerRules rules = RulesOf(optimizer, max_norm);
       for (int step = 1; step <= 3; ++step) {
         std::vector<float> g = RandomFloats(kSize, std::to_string(step) + " g");
@@ -71,11 +71,11 @@ TEST_F(OptimizerKernelsTest, StepsAsOnTheCpuAndLeavesTheRestAlone) {
         }
         const double norm = std::sqrt(Squares(g));
         const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
-        const StepState found = Finish({.rules = rules,
-                                        .gradient = gpu_g.data(),
-                                        .parameters = {block, block},
-                                        .plain = range},
-                                       Squares(g), {{.share = 0.5}, {.share = 0.25}}, state);
+        const UpdateState found = Finish({.rules = rules,
+                                          .gradient = gpu_g.data(),
+                                          .parameters = {block, block},
+                                          .remaining = range},
+                                         Squares(g), {{.share = 0.5}, {.share = 0.25}}, state);
         EXPECT_EQ(found.updates, step);
         EXPECT_EQ(found.loss, 0.75);
         EXPECT_NEAR(found.gradient_norm, norm, 1e-12 * norm);
@@ -97,14 +97,14 @@ TEST_F(OptimizerKernelsTest, WhatIsNotFiniteChangesNothing) {
   const std::vector<float> p = RandomFloats(100, "p");
   DeviceBuffer<float> gpu_p = OnGpu(p), m(100), v(100);
   const DeviceBuffer<float> g = OnGpu(RandomFloats(100, "g"));
-  DeviceBuffer<StepState> state(1);
+  DeviceBuffer<UpdateState> state(1);
   const ParameterBlock block{gpu_p.data(), m.data(), v.data()};
-  const StepState found = Finish({.rules = RulesOf(AdamOptions{}, 0),
-                                  .gradient = g.data(),
-                                  .parameters = {block, block},
-                                  .plain = {0, 50},
-                                  .ahead = {50, 100}},
-                                 1, {{.share = std::nan("")}}, state);
+  const UpdateState found = Finish({.rules = RulesOf(AdamOptions{}, 0),
+                                    .gradient = g.data(),
+                                    .parameters = {block, block},
+                                    .remaining = {0, 50},
+                                    .speculative = {50, 100}},
+                                   1, {{.share = std::nan("")}}, state);
   EXPECT_EQ(found.finite, 0);
   EXPECT_EQ(found.updates, 0);
   EXPECT_TRUE(SameBits(FromGpu(gpu_p), p));
@@ -116,13 +116,13 @@ TEST_F(OptimizerKernelsTest, WhatWasSteppedAheadIsSteppedAgainOnlyIfTheGradientW
   const DeviceBuffer<float> g = OnGpu(gradient);
   for (const double max_norm : {1e6, 1e-2}) {
     DeviceBuffer<float> from = OnGpu(p), zeros(kSize), to = Poisoned(kSize), m(kSize), v(kSize);
-    DeviceBuffer<StepState> state(1);
+    DeviceBuffer<UpdateState> state(1);
     Finish(
         {.rules = RulesOf(AdamOptions{}, max_norm),
          .gradient = g.data(),
          .parameters = {{from.data(), zeros.data(), zeros.data()}, {to.data(), m.data(), v.data()}},
-         .plain = {0, 10},
-         .ahead = {10, kSize}},
+         .remaining = {0, 10},
+         .speculative = {10, kSize}},
         Squares(gradient), {}, state);
     const std::vector<float> found = FromGpu(to);
     for (std::size_t i = 0; i < kSize; ++i)
@@ -140,12 +140,12 @@ TEST_F(OptimizerKernelsTest, TheBiasAndItsAverages) {
     const DeviceBuffer<float> gpu_g = OnGpu(g);
     DeviceBuffer<float> gpu_p = OnGpu(p), gpu_m(p.size()), gpu_v(p.size());
     DeviceBuffer<float> member_bias = Poisoned(30);
-    DeviceBuffer<StepState> state(1);
+    DeviceBuffer<UpdateState> state(1);
     const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
     Finish({.rules = RulesOf(AdamOptions{}, 0),
             .gradient = gpu_g.data(),
             .parameters = {block, block},
-            .plain = {0, first},
+            .remaining = {0, first},
             .shape = s,
             .bias = first,
             .tables = {.member_bias = member_bias.data()}},
@@ -163,11 +163,11 @@ TEST_F(OptimizerKernelsTest, TheBiasAndItsAverages) {
       }
     }
     EXPECT_LT(RelativeError(FromGpu(member_bias), member_means), 1e-6);
-    // A learner that goes on from saved parameters has the same bits.
+    // A learner that continues from saved parameters has the same bits.
     DeviceBuffer<float> w(std::size_t{30} * outputs), weights(30), mean_weights(30),
         table = Poisoned(30);
-    LaunchTables(s, w.data(), gpu_p.data() + first,
-                 {weights.data(), table.data(), mean_weights.data()}, nullptr);
+    LaunchHeadMeanWeights(s, w.data(), gpu_p.data() + first,
+                          {weights.data(), table.data(), mean_weights.data()}, nullptr);
     EXPECT_TRUE(SameBits(FromGpu(table), FromGpu(member_bias)));
   }
 }
@@ -176,26 +176,27 @@ TEST_F(OptimizerKernelsTest, TheBiasAndItsAverages) {
 struct HeadCase {
   HeadShape shape;
   int batch = 13;
-  std::uint64_t members = 7;  // that may learn, as a mask
+  std::uint64_t members = 7;  // members that may learn, as a mask
 };
 
 std::vector<HeadCase> HeadCases() {
-  return {{{.actions = 1, .members = 1, .hidden = 1, .outputs = 1}},
-          {{.actions = 2, .members = 2, .hidden = 130, .outputs = 1}},
-          {{.actions = 2, .members = 2, .hidden = 132, .outputs = 3}, 33},
-          {{.actions = 5, .members = 3, .hidden = 19, .outputs = 201}},
-          {{.actions = 1, .members = 1, .hidden = 8, .outputs = 33}},
-          {{.actions = 2, .members = 3, .hidden = 5, .outputs = 64}},
-          {{.actions = 4, .members = 2, .hidden = 68, .outputs = 50}, 1},
-          {{.actions = 1, .members = 2, .hidden = 100, .outputs = 51}, 33},  // all the same action
-          {{.actions = 3, .members = 2, .hidden = 7, .outputs = 127}},
-          {{.actions = 2, .members = 1, .hidden = 600, .outputs = 500}, 40},
-          {{.actions = 18, .members = 10, .hidden = 64, .outputs = 201}, 32, 0x3ff},
-          {{.actions = 2, .members = 2, .hidden = 16, .outputs = 300, .separate_hidden = true}},
-          {{.actions = 2, .members = 2, .hidden = 9, .outputs = 300, .separate_hidden = true}}};
+  return {
+      {{.actions = 1, .members = 1, .hidden = 1, .outputs = 1}},
+      {{.actions = 2, .members = 2, .hidden = 130, .outputs = 1}},
+      {{.actions = 2, .members = 2, .hidden = 132, .outputs = 3}, 33},
+      {{.actions = 5, .members = 3, .hidden = 19, .outputs = 201}},
+      {{.actions = 1, .members = 1, .hidden = 8, .outputs = 33}},
+      {{.actions = 2, .members = 3, .hidden = 5, .outputs = 64}},
+      {{.actions = 4, .members = 2, .hidden = 68, .outputs = 50}, 1},
+      {{.actions = 1, .members = 2, .hidden = 100, .outputs = 51}, 33},  // all take the same action
+      {{.actions = 3, .members = 2, .hidden = 7, .outputs = 127}},
+      {{.actions = 2, .members = 1, .hidden = 600, .outputs = 500}, 40},
+      {{.actions = 18, .members = 10, .hidden = 64, .outputs = 201}, 32, 0x3ff},
+      {{.actions = 2, .members = 2, .hidden = 16, .outputs = 300, .separate_hidden = true}},
+      {{.actions = 2, .members = 2, .hidden = 9, .outputs = 300, .separate_hidden = true}}};
 }
 
-// What gradients of a case are made of: random numbers on the GPU.
+// Inputs of the gradients of a case: random numbers on the GPU.
 class HeadBatch {
  public:
   explicit HeadBatch(const HeadCase& head)
@@ -243,31 +244,31 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
       LaunchHeadWeights(s, gradient, dw.data(), nullptr);
       const std::vector<float> stored_gradient = FromGpu(dw);
       const OptimizerRules rules = RulesOf(optimizer, 0);
-      DeviceBuffer<StepState> state(1);
+      DeviceBuffer<UpdateState> state(1);
       DeviceBuffer<float> member_weights =
           Poisoned(std::size_t{1} * s.members * s.hidden * s.actions);
       DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
-      DeviceBuffer<unsigned> members_done(s.actions * HeadStepGroups(s));
+      DeviceBuffer<unsigned> members_done(s.actions * HeadUpdateGroups(s));
       const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
       for (int step = 1; step <= 2; ++step) {
         Finish({.rules = rules}, 1, {}, state);
-        const HeadTablePointers tables{.member_weights = member_weights.data(),
-                                       .mean_weights = mean_weights.data(),
-                                       .members_done = members_done.data()};
-        const auto launch = [&](StepKind kind) {
+        const HeadMeanWeightPointers tables{.member_weights = member_weights.data(),
+                                            .mean_weights = mean_weights.data(),
+                                            .members_done = members_done.data()};
+        const auto launch = [&](OptimizerPass kind) {
           LaunchHeadOptimizer(rules, kind, s, gradient, {block, block}, state.data(), tables,
                               nullptr);
         };
         if (step == 1) {
-          launch(StepKind::kPlain);
+          launch(OptimizerPass::kFinal);
         } else {
-          launch(StepKind::kAhead);
+          launch(OptimizerPass::kSpeculative);
           Finish({.rules = rules,
                   .shape = s,
                   .tables = {.member_weights = member_weights.data(),
                              .mean_weights = mean_weights.data()}},
                  1, {}, state);
-          launch(StepKind::kAgain);  // nothing: nothing was clipped
+          launch(OptimizerPass::kRedo);  // does nothing: nothing was clipped
         }
         StepOnCpu(optimizer, step, 1,
                   {.parameters = p, .gradient = stored_gradient, .m = m, .v = v});
@@ -276,20 +277,20 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
       EXPECT_LT(RelativeError(FromGpu(gpu_m), m), 1e-6);
       EXPECT_LT(RelativeError(FromGpu(gpu_v), v), 1e-6);
       for (const unsigned count : FromGpu(members_done)) EXPECT_EQ(count, 0U);
-      // The averages are those of the new weights.
+      // The means are those of the new weights.
       DeviceBuffer<float> member_table(member_weights.size()), mean_table(mean_weights.size());
       DeviceBuffer<float> bias(std::size_t{1} * s.actions * s.members * s.outputs);
       DeviceBuffer<float> member_bias(std::size_t{1} * s.members * s.actions);
-      LaunchTables(s, gpu_p.data(), bias.data(),
-                   {member_table.data(), member_bias.data(), mean_table.data()}, nullptr);
+      LaunchHeadMeanWeights(s, gpu_p.data(), bias.data(),
+                            {member_table.data(), member_bias.data(), mean_table.data()}, nullptr);
       EXPECT_TRUE(SameBits(FromGpu(member_weights), FromGpu(member_table)));
       EXPECT_TRUE(SameBits(FromGpu(mean_weights), FromGpu(mean_table)));
     }
   }
 }
 
-// A step ahead and, when its gradient turns out to be clipped, the step again are one plain step:
-// also of weights that no sample teaches, which the second leaves alone.
+// A speculative update and its redo, when the gradient is clipped, equal one final update. This
+// also holds for weights without a gradient, which the redo does not touch.
 TEST_F(OptimizerKernelsTest, AStepThatIsMadeAgainIsAPlainStep) {
   for (const AnyOptimizer& optimizer : Optimizers()) {
     for (const HeadCase& head : HeadCases()) {
@@ -312,22 +313,22 @@ TEST_F(OptimizerKernelsTest, AStepThatIsMadeAgainIsAPlainStep) {
         DeviceBuffer<float> member_weights =
             Poisoned(std::size_t{1} * s.members * s.hidden * s.actions);
         DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
-        DeviceBuffer<unsigned> members_done(s.actions * HeadStepGroups(s));
-        DeviceBuffer<StepState> state(1);
-        const HeadTablePointers tables{.member_weights = member_weights.data(),
-                                       .mean_weights = mean_weights.data(),
-                                       .members_done = members_done.data()};
-        const auto launch = [&](StepKind kind) {
+        DeviceBuffer<unsigned> members_done(s.actions * HeadUpdateGroups(s));
+        DeviceBuffer<UpdateState> state(1);
+        const HeadMeanWeightPointers tables{.member_weights = member_weights.data(),
+                                            .mean_weights = mean_weights.data(),
+                                            .members_done = members_done.data()};
+        const auto launch = [&](OptimizerPass kind) {
           LaunchHeadOptimizer(
               rules, kind, s, gradient,
               {{p.data(), m.data(), v.data()}, {new_p.data(), new_m.data(), new_v.data()}},
               state.data(), tables, nullptr);
         };
-        LaunchBeginStep(rules, state.data(), nullptr);
-        if (ahead) launch(StepKind::kAhead);
-        state = DeviceBuffer<StepState>(1);
+        LaunchBeginUpdate(rules, state.data(), nullptr);
+        if (ahead) launch(OptimizerPass::kSpeculative);
+        state = DeviceBuffer<UpdateState>(1);
         EXPECT_LT(Finish({.rules = rules}, 4, {}, state).gradient_scale, 1);
-        launch(ahead ? StepKind::kAgain : StepKind::kPlain);
+        launch(ahead ? OptimizerPass::kRedo : OptimizerPass::kFinal);
         return Result{FromGpu(new_p), FromGpu(new_m), FromGpu(new_v), FromGpu(member_weights),
                       FromGpu(mean_weights)};
       };
@@ -342,4 +343,4 @@ TEST_F(OptimizerKernelsTest, AStepThatIsMadeAgainIsAPlainStep) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

@@ -2,28 +2,28 @@
 
 #include "uper/nn/cuda/optimizer/optimizer_kernels.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// The step on one parameter, and what it needs to know.
+// The update of one parameter, and its constants.
 
-__device__ inline bool IsDue(StepKind kind, const StepState& state) {
+__device__ inline bool IsDue(OptimizerPass kind, const UpdateState& state) {
   switch (kind) {
-    case StepKind::kAhead:
+    case OptimizerPass::kSpeculative:
       return true;
-    case StepKind::kAgain:
+    case OptimizerPass::kRedo:
       return state.finite != 0 && state.gradient_scale < 1;
-    case StepKind::kPlain:
+    case OptimizerPass::kFinal:
       return state.finite != 0;
   }
   return false;
 }
 
-// The rules in the precision that the loops use: made on the host, because every thread needs them.
-struct StepRules {
+// The rules in the precision of the kernels. Made on the host, because every thread needs them.
+struct UpdateRules {
   float decay1, other1, decay2, other2, epsilon;
   bool inside_root;
 
-  explicit StepRules(const OptimizerRules& rules)
+  explicit UpdateRules(const OptimizerRules& rules)
       : decay1(static_cast<float>(rules.decay1)),
         other1(static_cast<float>(1 - rules.decay1)),
         decay2(static_cast<float>(rules.decay2)),
@@ -32,18 +32,18 @@ struct StepRules {
         inside_root(rules.inside_root) {}
 };
 
-// What changes from step to step.
-struct StepScales {
+// What changes from update to update.
+struct UpdateScales {
   float gradient_scale, rate, root_scale;
 };
-__device__ inline StepScales StepScalesOf(StepKind kind, const StepState& state) {
-  return {.gradient_scale = kind == StepKind::kAhead ? 1.0F : state.gradient_scale,
+__device__ inline UpdateScales UpdateScalesOf(OptimizerPass kind, const UpdateState& state) {
+  return {.gradient_scale = kind == OptimizerPass::kSpeculative ? 1.0F : state.gradient_scale,
           .rate = state.rate,
           .root_scale = state.root_scale};
 }
 
-// Within an ulp or two of the rounded results (below 1e-38: of 0), and several times cheaper: the
-// optimiser must keep up with memory.
+// Within an ulp or two of the correctly rounded results (below 1e-38: of 0), and several times
+// cheaper: the optimizer must keep up with memory.
 __device__ inline float FastRoot(float x) {
   float root;
   asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
@@ -55,10 +55,10 @@ __device__ inline float FastRatio(float x, float y) {
   return ratio;
 }
 
-// One parameter; g is already scaled.
+// Updates one parameter; g is already scaled.
 template <bool kAdam>
-__device__ void Step(const StepRules& rules, const StepScales& scales, float g, float& p, float& m,
-                     float& v) {
+__device__ void UpdateParameter(const UpdateRules& rules, const UpdateScales& scales, float g,
+                                float& p, float& m, float& v) {
   m = fmaf(rules.decay1, m, rules.other1 * g);
   v = fmaf(rules.decay2, v, rules.other2 * (g * g));
   if (kAdam) {
@@ -71,4 +71,4 @@ __device__ void Step(const StepRules& rules, const StepScales& scales, float g, 
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

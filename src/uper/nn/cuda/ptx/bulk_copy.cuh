@@ -4,21 +4,21 @@
 
 #include <cstdint>
 
-namespace uper {
+namespace uper::cuda {
 
-// Copies between global and shared memory by the copy engine of a multiprocessor: one thread asks
-// for many bytes. Addresses and sizes are multiples of 16 bytes.
+// Bulk copies between global and shared memory by the copy engine of a multiprocessor: one thread
+// requests many bytes. Addresses and sizes are multiples of 16 bytes.
 
 __device__ inline unsigned SharedAddress(const void* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
 
-// Counts arrivals, of threads and of bytes. A phase ends when all that were expected are there;
+// Counts arrivals of threads and of bytes. A phase ends when everything expected has arrived;
 // phases are numbered from 0.
 class ArrivalBarrier {
  public:
-  // By one thread; then FenceArrivals() and a barrier of those who use it. `count`: calls of
-  // Expect() and Arrive() in a phase.
+  // Called by one thread, followed by FenceArrivals() and a barrier of all users. `count`: calls of
+  // Expect() and Arrive() per phase.
   __device__ void Initialize(unsigned count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(SharedAddress(&state_)), "r"(count)
                  : "memory");
@@ -57,12 +57,12 @@ __device__ inline void FenceArrivals() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// What the second-level cache does with data that is read.
-enum class Keep { kAsLongAsOthers, kShortly };
+// How the L2 cache treats data that are read.
+enum class CacheHint { kNormal, kEvictFirst };
 
-__device__ inline std::uint64_t CachePolicy(Keep keep) {
+__device__ inline std::uint64_t CachePolicy(CacheHint keep) {
   std::uint64_t policy;
-  if (keep == Keep::kShortly) {
+  if (keep == CacheHint::kEvictFirst) {
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   } else {
     asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
@@ -80,13 +80,13 @@ __device__ inline void StartLoad(void* shared, const void* global, unsigned byte
       : "memory");
 }
 
-// What threads wrote to shared memory before this and a barrier, copies from there that are started
-// behind it read.
+// Makes what threads wrote to shared memory, before this call and a barrier, visible to bulk copies
+// that start later.
 __device__ inline void FenceStores() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// The thread's stores up to here are one group.
+// The thread's stores up to this call form one group.
 __device__ inline void StartStore(void* global, const void* shared, unsigned bytes,
                                   std::uint64_t cache_policy) {
   asm volatile(
@@ -97,10 +97,10 @@ __device__ inline void StartStore(void* global, const void* shared, unsigned byt
 }
 __device__ inline void CommitStores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-// Until the thread's stores have left shared memory: before it is written again, and before the
-// block ends.
+// Waits until the thread's stores have been read from shared memory. Needed before that memory is
+// overwritten and before the block ends.
 __device__ inline void AwaitStoresRead() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -2,10 +2,10 @@
 
 #include <cuda_runtime.h>
 
-namespace uper {
+namespace uper::cuda {
 
-// Four bytes as floats. A byte in the lowest place of the float 2^23 is that float plus the byte:
-// cheaper than a conversion.
+// Four bytes as floats. A byte in the lowest bits of the float 2^23 is that float plus the byte.
+// This is cheaper than a conversion.
 __device__ inline float4 Widen(unsigned pixels) {
   constexpr float kTwo23 = 8388608.0F;
   const auto value = [&](unsigned selector) {
@@ -19,4 +19,4 @@ __device__ inline float4 Widen(unsigned pixels, float scale) {
   return make_float4(scale * four.x, scale * four.y, scale * four.z, scale * four.w);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -2,12 +2,12 @@
 
 #include "uper/nn/cuda/ptx/bulk_copy.cuh"
 
-namespace uper {
+namespace uper::cuda {
 
-// Between the blocks of a cluster: each reaches the shared memory of the others.
+// Copies between blocks of a cluster: each block can access the shared memory of the others.
 
-// A barrier of all threads, in two halves. It does not make visible what was written before, except
-// ArrivalBarriers behind FenceArrivals(): to wait for memory would take far longer.
+// A barrier of all threads of the cluster, in two halves. It makes no earlier writes visible except
+// ArrivalBarriers after FenceArrivals(), because waiting for memory would take far longer.
 __device__ inline void ArriveAtCluster() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -15,7 +15,7 @@ __device__ inline void AwaitCluster() {
   asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }
 
-// The address of the same thing in another block.
+// The address of the same variable in another block.
 __device__ inline unsigned AddressIn(int rank, const void* shared) {
   unsigned address;
   asm("mapa.shared::cluster.u32 %0, %1, %2;"
@@ -24,7 +24,7 @@ __device__ inline unsigned AddressIn(int rank, const void* shared) {
   return address;
 }
 
-// To the same place of another block, whose barrier hears of it. See FenceStores().
+// Copies to the same place of another block and signals that block's barrier. See FenceStores().
 __device__ inline void StartCopy(int rank, const void* from, unsigned bytes,
                                  const ArrivalBarrier& barrier) {
   asm volatile(
@@ -34,4 +34,4 @@ __device__ inline void StartCopy(int rank, const void* from, unsigned bytes,
       : "memory");
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

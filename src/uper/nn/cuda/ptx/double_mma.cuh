@@ -4,11 +4,11 @@
 
 #include "uper/nn/cuda/ptx/mma.cuh"
 
-namespace uper {
+namespace uper::cuda {
 
-// Tensor cores multiply and add up in double precision as fast as others do in single, and leave
-// those free for other work. Products of floats are exact there, and of a sum only what is left of
-// its double is rounded to a float at the end. Lanes have what mma.cuh says.
+// Double precision on tensor cores is as fast as fp32 on CUDA cores, and leaves CUDA cores free for
+// other work. Products of floats are exact in it, and a sum is rounded to float only at the end.
+// The lanes hold what mma.cuh says.
 
 // sums [row group, row group + 8][column] += a * b over 4 steps; a [row].
 __device__ inline void AddDoubleMma(const double (&a)[2], double b, double (&sums)[4]) {
@@ -19,8 +19,8 @@ __device__ inline void AddDoubleMma(const double (&a)[2], double b, double (&sum
       : "d"(a[0]), "d"(a[1]), "d"(b));
 }
 
-// A warp's results as floats: its columns as rows `pitch` floats apart, its rows along memory. Of
-// tiles of 8 columns the first `count`.
+// Stores a warp's results as floats: its columns become rows that are `pitch` floats apart, its
+// rows are contiguous. Only the first `count` tiles of 8 columns are stored.
 template <int kTiles>
 __device__ void StoreColumns(const double (&sums)[kTiles][4], int count, int pitch, int lane,
                              float* to) {
@@ -35,8 +35,8 @@ __device__ void StoreColumns(const double (&sums)[kTiles][4], int count, int pit
   }
 }
 
-// The sums that kSharers warps, or groups of them, have stored `step` floats apart, four
-// neighbours at a time, in order.
+// Adds the sums of kSharers warps (or groups of warps), stored `step` floats apart, in order; four
+// neighbors at a time.
 template <int kSharers>
 __device__ float4 SumOfSharers(const float* from, int step) {
   float4 sum = *reinterpret_cast<const float4*>(from);
@@ -51,4 +51,4 @@ __device__ float4 SumOfSharers(const float* from, int step) {
   return sum;
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

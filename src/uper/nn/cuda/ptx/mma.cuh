@@ -1,26 +1,26 @@
 #pragma once
 
-namespace uper {
+namespace uper::cuda {
 
-// Tensor cores multiply tiles of 16 x 8 results over 4 or 8 steps, with operands of 11 bits (TF32)
-// and sums in fp32. A lane of the warp is (group, place) of 8 x 4: it gives rows group and group +
-// 8 of A and column group of B, at the steps place and (of 8) place + 4; it has the results of rows
-// group and group + 8 in columns 2 place and 2 place + 1.
+// Tensor cores multiply tiles of 16 x 8 results over 4 or 8 steps of k, with operands of 11 bits
+// (TF32) and sums in fp32. The lanes of a warp are numbered (group, place), 8 x 4. A lane holds
+// rows group and group + 8 of A and column group of B, at steps place and (of 8) place + 4. It gets
+// the results of rows group and group + 8 in columns 2 place and 2 place + 1.
 
 __device__ inline int MmaGroup(int lane) { return lane >> 2; }
 __device__ inline int MmaPlace(int lane) { return lane & 3; }
 
-inline constexpr unsigned kTf32Bits = 0xffffe000U;  // of an fp32 number
+inline constexpr unsigned kTf32Bits = 0xffffe000U;  // the bits of an fp32 number that TF32 keeps
 
-// To the nearest number of 11 bits, ties away from 0.
+// Rounds to the nearest number of 11 bits, ties away from 0.
 __device__ inline unsigned RoundedToTf32(float value) {
   unsigned rounded;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
   return rounded & kTf32Bits;
 }
 
-// terms [term][i]: one or two numbers of 11 bits whose sum is close to values[i]. What the first
-// leaves has 12 bits; the last of them is cut off, for rounding it up would be as wrong.
+// terms [term][i]: one or two numbers of 11 bits whose sum is close to values[i]. The remainder
+// after the first term has 12 bits. Its last bit is cut off, because rounding up would be as wrong.
 template <int kTerms, int kCount>
 __device__ void SplitIntoTf32(const float (&values)[kCount], unsigned (&terms)[kTerms][kCount]) {
   static_assert(kTerms == 1 || kTerms == 2);
@@ -51,9 +51,9 @@ __device__ inline void AddMma(const unsigned (&a)[4], const unsigned (&b)[2], fl
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// The same for operands of one or two terms each; the product of two second terms does not count.
-// Tensor cores cut sums off where others round, which adds up over a long length and would undo
-// what second terms are for: then a few steps are added up there and the rest here.
+// The same for operands of one or two terms each; the product of two second terms is left out.
+// Tensor cores truncate sums where others round. Over a long k these errors add up and would undo
+// the second terms. So tensor cores add up only a few steps, and CUDA cores add the rest.
 template <int kTermsA, int kTermsB, int kCountA, int kCountB>
 __device__ void AddMma(const unsigned (&a)[kTermsA][kCountA], const unsigned (&b)[kTermsB][kCountB],
                        float (&sums)[4]) {
@@ -69,8 +69,8 @@ __device__ void AddMma(const unsigned (&a)[kTermsA][kCountA], const unsigned (&b
   }
 }
 
-// Stores a warp's results as rows `stride` floats apart: kRowGroups groups of 8 rows, of which two
-// make a tile.
+// Stores a warp's results as rows that are `stride` floats apart: kRowGroups groups of 8 rows; two
+// groups make a tile.
 template <int kRowGroups, int kTiles, int kColumnGroups>
 __device__ void StoreMma(const float (&sums)[kTiles][kColumnGroups][4], int lane, int stride,
                          float* to) {
@@ -87,4 +87,4 @@ __device__ void StoreMma(const float (&sums)[kTiles][kColumnGroups][4], int lane
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -1,13 +1,13 @@
 #pragma once
 
-namespace uper {
+namespace uper::cuda {
 
 // Sums in an order that does not depend on timing.
 
 inline constexpr int kWarpSize = 32;
 inline constexpr unsigned kAllLanes = 0xffffffffU;
 
-// Of all lanes, to all lanes: a fixed tree.
+// Sum of all lanes, returned to all lanes, by a fixed tree.
 template <typename T>
 __device__ T WarpSum(T value) {
 #pragma unroll
@@ -27,8 +27,8 @@ __device__ T WarpMax(T value) {
   return value;
 }
 
-// Of all threads of the block, to all of them. `scratch` holds 32 entries and may be used again
-// after the next __syncthreads().
+// Sum of all threads of the block, returned to all of them. `scratch` holds 32 entries and may be
+// reused after the next __syncthreads().
 template <typename T>
 __device__ T BlockSum(T value, T* scratch) {
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
@@ -42,4 +42,4 @@ __device__ T BlockSum(T value, T* scratch) {
   return sum;
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -4,7 +4,7 @@
 
 #include "uper/base/error.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 bool IsOurMistake(cudaError_t status) {
@@ -18,7 +18,7 @@ bool IsOurMistake(cudaError_t status) {
 
 void CheckCuda(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // or the next kernel would seem to have failed
+  cudaGetLastError();  // clears it; otherwise the next launch would report this error
   const std::string reason = std::string(what) + ": " + cudaGetErrorString(status);
   if (status == cudaErrorMemoryAllocation) {
     throw Error(ErrorKind::kResources, "the GPU's memory is full (" + reason +
@@ -30,4 +30,4 @@ void CheckCuda(cudaError_t status, const char* what) {
               "the GPU stopped working (" + reason + "); what was saved before is intact");
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -2,10 +2,10 @@
 
 #include <cuda_runtime_api.h>
 
-namespace uper {
+namespace uper::cuda {
 
-// Throws what a failed call means for the user: Error(kResources) when memory ran out or the GPU
-// can no longer be used, Error(kInternal) when the call itself was wrong. `what` names the call.
+// Throws if a CUDA call failed. Error(kResources): memory ran out, or the GPU can no longer be
+// used. Error(kInternal): the call itself was wrong. `what` names the call.
 void CheckCuda(cudaError_t status, const char* what);
 
-}  // namespace uper
+}  // namespace uper::cuda

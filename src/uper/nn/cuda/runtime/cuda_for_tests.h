@@ -10,9 +10,9 @@
 #include "uper/nn/gpu.h"
 #include "uper/nn/precision.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Tests that need a GPU: skipped, and counted as such, where there is none.
+// Tests that need a GPU; they are skipped, and counted as skipped, where there is none.
 class GpuTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -39,9 +39,9 @@ std::vector<T> FromGpu(const DeviceBuffer<T>& buffer) {
   return values;
 }
 
-// Whatever is not written stays not a number.
+// Entries that are not written stay NaN.
 inline DeviceBuffer<float> Poisoned(std::size_t size) {
   return OnGpu(std::vector<float>(size, std::numeric_limits<float>::quiet_NaN()));
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -8,10 +8,10 @@
 
 #include "uper/nn/cuda/runtime/cuda_error.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// A fixed number of entries in the GPU's memory, zero at first. Moves, but does not copy. Copies to
-// and from the host are ordered on the stream; those of pageable memory block the host.
+// A fixed number of entries in the GPU's memory, initially zero. Movable, not copyable. Copies from
+// and to the host are ordered on the stream; copies of pageable memory block the host.
 template <typename T>
 class DeviceBuffer {
  public:
@@ -40,7 +40,7 @@ class DeviceBuffer {
   T* data() { return data_; }
   const T* data() const { return data_; }
 
-  // REQUIRES: as many entries as the buffer has.
+  // REQUIRES: `values` has as many entries as the buffer.
   void Upload(std::span<const T> values, cudaStream_t stream) {
     CheckCuda(cudaMemcpyAsync(data_, values.data(), bytes(), cudaMemcpyHostToDevice, stream),
               "copying to the GPU");
@@ -55,8 +55,8 @@ class DeviceBuffer {
   T* data_ = nullptr;
 };
 
-// Page-locked host memory, which the GPU copies without the host's help and which kernels can write
-// (seen by the host once it has waited for them). Zero at first.
+// Page-locked host memory, initially zero. The GPU copies it without the host's help, and kernels
+// can read and write it. The host sees what kernels wrote once it has waited for them.
 template <typename T>
 class PinnedBuffer {
  public:
@@ -88,4 +88,4 @@ class PinnedBuffer {
   T* data_ = nullptr;
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

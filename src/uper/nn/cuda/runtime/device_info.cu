@@ -2,7 +2,7 @@
 
 #include "uper/nn/cuda/runtime/device_info.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 __global__ void ProbeKernel() {}
@@ -10,8 +10,9 @@ __global__ void ProbeKernel() {}
 }  // namespace
 
 GpuInfo FindCudaDevice() {
-  // More queues than the driver's default of 8, so that many runs in one process do not wait for
-  // each other; read when the driver starts.
+  // The driver's default of 8 hardware queues makes many runs in one process wait for each other.
+  // The driver only reads this variable when it starts, and CUDA has no call for it. So the library
+  // sets it here, before the first CUDA call, and keeps a value that the user has set.
   static const int queues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   static_cast<void>(queues);
   GpuInfo info{.built = true};
@@ -54,4 +55,4 @@ GpuInfo FindCudaDevice() {
   return info;
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -2,9 +2,9 @@
 
 #include "uper/nn/gpu.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// QueryGpu() of a build with CUDA: the first device that is visible (CUDA_VISIBLE_DEVICES).
+// QueryGpu() of a build with CUDA: describes the first visible device (CUDA_VISIBLE_DEVICES).
 GpuInfo FindCudaDevice();
 
-}  // namespace uper
+}  // namespace uper::cuda

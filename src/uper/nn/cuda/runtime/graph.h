@@ -7,17 +7,18 @@
 
 #include "uper/nn/cuda/runtime/cuda_error.h"
 
-namespace uper {
+namespace uper::cuda {
 
 // Handles of the CUDA runtime that free themselves.
 
-// While one thread records a graph no other may record or wait for the whole GPU: both would fail.
+// While one thread records a graph, no other thread may record or wait for the whole GPU: both
+// would fail.
 inline std::mutex& RecordingMutex() {
   static std::mutex mutex;
   return mutex;
 }
 
-// Waits for everything that any thread has given the GPU.
+// Waits for all work that any thread has given to the GPU.
 inline void SynchronizeGpu(const char* what) {
   const std::lock_guard lock(RecordingMutex());
   CheckCuda(cudaDeviceSynchronize(), what);
@@ -33,7 +34,7 @@ class Stream {
   ~Stream() { cudaStreamDestroy(stream_); }
 
   operator cudaStream_t() const { return stream_; }  // NOLINT: a handle
-  // Whether everything on it has ended. Throws if something went wrong.
+  // Whether all work on the stream has ended. Throws if something failed.
   bool IsDone() const {
     const cudaError_t status = cudaStreamQuery(stream_);
     if (status == cudaErrorNotReady) return false;
@@ -60,10 +61,10 @@ class Event {
   void Record(cudaStream_t stream) const {
     CheckCuda(cudaEventRecord(event_, stream), "cudaEventRecord");
   }
-  // Waits for what was before the last Record(), if there was one.
+  // Waits for the work before the last Record(), if there was one.
   void Synchronize() const { CheckCuda(cudaEventSynchronize(event_), "waiting for the GPU"); }
 
-  // What is enqueued on `after` from now on waits for what is on `before`.
+  // Work that is enqueued on `after` from now on waits for the work on `before`.
   void Order(cudaStream_t before, cudaStream_t after) const {
     CheckCuda(cudaEventRecord(event_, before), "cudaEventRecord");
     CheckCuda(cudaStreamWaitEvent(after, event_), "cudaStreamWaitEvent");
@@ -113,4 +114,4 @@ class Graph {
   cudaGraphExec_t graph_ = nullptr;
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

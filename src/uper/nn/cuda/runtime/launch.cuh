@@ -8,17 +8,17 @@
 #include "uper/nn/cuda/runtime/cuda_error.h"
 #include "uper/nn/cuda/runtime/launch_order.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// What a kernel that may overlap (Follow::kOverlap) calls before it touches what other kernels
-// write. Lets the kernel behind it start.
+// A kernel with LaunchOrder::kOverlapPrevious calls this before it touches data that other kernels
+// write. Lets the next kernel start.
 __device__ inline void AwaitPredecessor() {
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();
 }
 
-// The same where kernels behind it read, before they wait, what kernels before it write: they start
-// when those have ended.
+// The same, if later kernels read data of earlier kernels before they wait: they start only when
+// the earlier kernels have ended.
 __device__ inline void AwaitPredecessors() {
   cudaGridDependencySynchronize();
   cudaTriggerProgrammaticLaunchCompletion();
@@ -29,8 +29,8 @@ struct LaunchShape {
   dim3 block;
   std::size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
-  Follow follow = Follow::kAfter;
-  dim3 cluster = dim3(1, 1, 1);  // blocks that see each other's shared memory
+  LaunchOrder order = LaunchOrder::kSerial;
+  dim3 cluster = dim3(1, 1, 1);  // number of blocks that see each other's shared memory
 };
 
 template <typename... Parameters, typename... Arguments>
@@ -38,7 +38,7 @@ void LaunchKernel(const char* what, void (*kernel)(Parameters...), const LaunchS
                   Arguments&&... arguments) {
   cudaLaunchAttribute attributes[2] = {};
   unsigned count = 0;
-  if (shape.follow == Follow::kOverlap) {
+  if (shape.order == LaunchOrder::kOverlapPrevious) {
     attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[count++].val.programmaticStreamSerializationAllowed = 1;
   }
@@ -48,17 +48,17 @@ void LaunchKernel(const char* what, void (*kernel)(Parameters...), const LaunchS
     attributes[count].val.clusterDim.y = shape.cluster.y;
     attributes[count++].val.clusterDim.z = shape.cluster.z;
   }
-  // Whole groups of 16 bytes: the compiler likes to read the last ones at once.
+  // Multiples of 16 bytes, because the compiler may load the last floats as one vector.
   const std::size_t shared_bytes = (shape.shared_bytes + 15) / 16 * 16;
-  // More shared memory must be asked for: 48 KB, what the kernel itself declares included.
+  // More than 48 KB of shared memory must be requested, including what the kernel itself declares.
   constexpr std::size_t kFreely = 24 * 1024;
   if (shared_bytes > kFreely) {
     CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(shared_bytes)),
               what);
   }
-  // All kernels with the same share of shared memory and cache: to change it, a multiprocessor
-  // would have to be empty.
+  // All kernels get the same split between shared memory and cache: a multiprocessor must be empty
+  // to change it.
   CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                  cudaSharedmemCarveoutMaxShared),
             what);
@@ -72,4 +72,4 @@ void LaunchKernel(const char* what, void (*kernel)(Parameters...), const LaunchS
   CheckCuda(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), what);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -1,13 +1,14 @@
 #pragma once
 
-namespace uper {
+namespace uper::cuda {
 
-// How a kernel follows what is before it on its stream.
-enum class Follow {
-  kAfter,  // starts when everything before it has ended
-  // May start while the kernel before it ends; reads nothing that a kernel writes until that one
-  // has ended. Only right behind another kernel on the same stream, with nothing else to wait for.
-  kOverlap,
+// When a kernel starts relative to the previous work on its stream.
+enum class LaunchOrder {
+  kSerial,  // when all previous work has ended
+  // May start while the previous kernel ends. It must not read what any kernel writes until that
+  // kernel has ended. Only directly after another kernel on the same stream, with nothing else to
+  // wait for.
+  kOverlapPrevious,
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -2,19 +2,19 @@
 
 #include "uper/base/check.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Looks on until the GPU has shown something in the host's memory: sooner than the end of what it
-// does is known. is_done(): whether all of that has ended; throws if it went wrong.
-template <typename IsShown, typename IsDone>
-void AwaitShown(const IsShown& is_shown, const IsDone& is_done) {
-  constexpr int kLooks = 1 << 14;  // between two questions, which take longer
-  for (int looks = 1; !is_shown(); ++looks) {
-    if (looks % kLooks == 0 && is_done()) {  // then it is shown, now at the latest
-      UPER_CHECK(is_shown(), "the GPU ended without showing what it was to show");
+// Spins until the GPU has published something in the host's memory. The host sees this sooner than
+// the end of the kernel. is_done(): whether the publishing work has ended; throws if it failed.
+template <typename IsPublished, typename IsDone>
+void SpinUntilPublished(const IsPublished& is_published, const IsDone& is_done) {
+  constexpr int kSpins = 1 << 14;  // between two calls of is_done(), which is slower
+  for (int spins = 1; !is_published(); ++spins) {
+    if (spins % kSpins == 0 && is_done()) {  // then it is published, now at the latest
+      UPER_CHECK(is_published(), "the GPU ended without publishing its results");
       return;
     }
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -8,7 +8,7 @@
 #include "uper/nn/cuda/ptx/bytes_to_floats.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kStride = kPixelStride;
@@ -18,7 +18,7 @@ constexpr int kChannels = kPixelChannels;
 constexpr int kWarp = 32;
 constexpr int kWeights = kKernel * kKernel * kChannels * kFilters;
 
-// A block is kPairs pairs of rows, and a warp of it a Share: two rows of outputs from one channel.
+// A block computes kPairs pairs of rows. A warp has a Share: two rows of outputs from one channel.
 template <int kPairs, typename Share>
 struct Block {
   static constexpr int kThreads = kPairs * kChannels * kWarp;
@@ -31,16 +31,16 @@ struct Block {
   }
 };
 
-// pixels [channel][input row][column], rows beyond the picture as 0. The rows of a channel lie one
-// after the other.
+// pixels [channel][input row][column], with 0 for rows outside the image. The rows of a channel are
+// contiguous.
 template <int kPairs, typename Share>
-__device__ void LoadPixels(const PixelConvolution& call, const std::uint8_t* picture, int first_row,
+__device__ void LoadPixels(const FirstLayerForward& call, const std::uint8_t* image, int first_row,
                            float* pixels) {
   constexpr int kThreads = Block<kPairs, Share>::kThreads;
   const int row_words = call.in.width / 4;
   const int words = Block<kPairs, Share>::kInputRows * row_words;
   const int there = (call.in.height - first_row) * row_words;
-  const auto* from = reinterpret_cast<const unsigned*>(picture) + first_row * row_words;
+  const auto* from = reinterpret_cast<const unsigned*>(image) + first_row * row_words;
   for (int i = static_cast<int>(threadIdx.x); i < words; i += kThreads) {
     unsigned fours[kChannels];
 #pragma unroll
@@ -54,22 +54,21 @@ __device__ void LoadPixels(const PixelConvolution& call, const std::uint8_t* pic
   }
 }
 
-// Grid: groups of 2 kPairs output rows, pictures, passes.
+// Grid: groups of 2 kPairs output rows, images, passes.
 template <int kPairs, typename Share>
 __global__ void __launch_bounds__(Block<kPairs, Share>::kThreads)
-    PixelConvolutionKernel(const __grid_constant__ PixelConvolution call) {
+    PixelConvolutionKernel(const __grid_constant__ FirstLayerForward call) {
   constexpr int kThreads = Block<kPairs, Share>::kThreads;
   constexpr int kInputRows = Block<kPairs, Share>::kInputRows;
   constexpr int kWarpSums = Block<kPairs, Share>::kWarpSums;
   extern __shared__ __align__(16) float memory[];
   float* weights = memory;
   float* pixels = memory + Share::kWeights;
-  const PixelConvolution::Pass& pass = call.list[blockIdx.z];
-  const int picture = static_cast<int>(blockIdx.y);
+  const FirstLayerForward::Pass& pass = call.list[blockIdx.z];
+  const int image = static_cast<int>(blockIdx.y);
   const int first_row = static_cast<int>(blockIdx.x) * 2 * kPairs;
-  const std::ptrdiff_t picture_size = kChannels * call.in.height * call.in.width;
-  LoadPixels<kPairs, Share>(call, pass.pixels + picture * picture_size, first_row * kStride,
-                            pixels);
+  const std::ptrdiff_t image_size = kChannels * call.in.height * call.in.width;
+  LoadPixels<kPairs, Share>(call, pass.pixels + image * image_size, first_row * kStride, pixels);
   AwaitPredecessors();
   for (int i = 4 * static_cast<int>(threadIdx.x); i < kWeights; i += 4 * kThreads) {
     __pipeline_memcpy_async(weights + Share::PlaceOfWeight(i), pass.w + i, 4 * sizeof(float));
@@ -93,11 +92,11 @@ __global__ void __launch_bounds__(Block<kPairs, Share>::kThreads)
   __syncthreads();  // the sums take the place of pixels and weights
   Share::Store(sums, lane, memory + warp * kWarpSums);
   __syncthreads();
-  // A warp a position at a time, of all that the block has; they lie one after the other.
+  // A warp handles one position of the block at a time; positions are contiguous.
   static_assert(kFilters == kWarp);
-  const int positions = 2 * call.out.width;  // of a pair
+  const int positions = 2 * call.out.width;  // per pair
   const int count = min(kPairs * positions, (call.out.height - first_row) * call.out.width);
-  float* out = pass.out + (static_cast<std::ptrdiff_t>(picture) * call.out.height + first_row) *
+  float* out = pass.out + (static_cast<std::ptrdiff_t>(image) * call.out.height + first_row) *
                               call.out.width * kFilters;
   const float bias = __ldg(pass.bias + lane);
   const float* pair_sums = memory;
@@ -115,7 +114,7 @@ __global__ void __launch_bounds__(Block<kPairs, Share>::kThreads)
 }
 
 template <int kPairs, typename Share>
-void Launch(const PixelConvolution& call, cudaStream_t stream) {
+void Launch(const FirstLayerForward& call, cudaStream_t stream) {
   using Block = Block<kPairs, Share>;
   const std::size_t bytes = sizeof(float) * Block::Floats(call.in.width);
   const auto kernel = PixelConvolutionKernel<kPairs, Share>;
@@ -125,14 +124,15 @@ void Launch(const PixelConvolution& call, cudaStream_t stream) {
                 .block = Block::kThreads,
                 .shared_bytes = bytes,
                 .stream = stream,
-                .follow = call.follow},
+                .order = call.order},
                call);
 }
 
-// Every output is the same sum in any block: 10 rows of 64 Atari pictures are a block for each
-// multiprocessor of a large GPU, two rows of few pictures are many small ones.
+// An output has the same sum whatever block computes it. With 64 Atari images, blocks of 10 rows
+// give each multiprocessor of a large GPU one block. With few images, blocks of two rows give many
+// small blocks.
 template <typename Share>
-void LaunchShares(const PixelConvolution& call, cudaStream_t stream) {
+void LaunchShares(const FirstLayerForward& call, cudaStream_t stream) {
   constexpr int kMany = 32;
   if (call.count * call.passes >= kMany) return Launch<5, Share>(call, stream);
   Launch<1, Share>(call, stream);
@@ -140,17 +140,17 @@ void LaunchShares(const PixelConvolution& call, cudaStream_t stream) {
 
 }  // namespace
 
-bool SuitsPixelConvolution(const InputSpec& input, const ConvolutionSpec& layer) {
+bool SupportsFirstLayerForward(const InputSpec& input, const ConvolutionSpec& layer) {
   const int out_width = (input.width - layer.kernel) / layer.stride + 1;
   return input.type == InputType::kUint8 && input.layout == InputLayout::kPlanes &&
          input.channels == kChannels && input.width % 4 == 0 && layer.kernel == kKernel &&
          layer.stride == kStride && layer.filters == kFilters && 2 * out_width <= kSharePositions;
 }
 
-void LaunchPixelConvolution(const PixelConvolution& call, cudaStream_t stream) {
+void LaunchFirstLayerForward(const FirstLayerForward& call, cudaStream_t stream) {
   switch (call.precision) {
     case Precision::kFp32:
-      return LaunchExactPixelConvolution(call, stream);
+      return LaunchFirstLayerForwardExact(call, stream);
     case Precision::kTf32:
       return LaunchShares<MmaPixelShare<1>>(call, stream);
     case Precision::kTf32x3:
@@ -158,4 +158,4 @@ void LaunchPixelConvolution(const PixelConvolution& call, cudaStream_t stream) {
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -8,13 +8,12 @@
 #include "uper/nn/network_spec.h"
 #include "uper/nn/precision.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// The first convolution of the Atari network, on pixels as they come: 4 planes of bytes, 32 filters
-// of 8 x 8 at stride 4, ReLU. A block keeps its pixels and all weights in shared memory, so that it
-// does nothing but multiply.
+// The first convolution of the Atari network, computed from bytes: 4 channel planes, 32 filters of
+// 8 x 8 with stride 4, ReLU. A block keeps its pixels and all weights in shared memory.
 
-struct PixelConvolution {
+struct FirstLayerForward {
   static constexpr int kMaxPasses = 3;
   struct Pass {
     const std::uint8_t* pixels = nullptr;  // [count, channel, height, width]
@@ -24,19 +23,20 @@ struct PixelConvolution {
   };
 
   ImageShape in, out;
-  float scale = 1;  // of a pixel
+  float scale = 1;  // of a pixel value
   int count = 1;
   int passes = 1;
   Pass list[kMaxPasses];
   Precision precision = Precision::kFp32;
-  // With Follow::kOverlap the pixels are read before the kernel before this one ends: they must
-  // have been there when that one was started. Those behind this one start when it has ended.
-  Follow follow = Follow::kAfter;
+  // With LaunchOrder::kOverlapPrevious the pixels are read before the previous kernel ends, so they
+  // must have been written before that kernel started. Kernels after this one start when it has
+  // ended.
+  LaunchOrder order = LaunchOrder::kSerial;
 };
 
-// Whether LaunchPixelConvolution() can do this layer. Weights must be 16-byte aligned.
-bool SuitsPixelConvolution(const InputSpec& input, const ConvolutionSpec& layer);
+// Whether LaunchFirstLayerForward() supports this layer. Weights must be 16-byte aligned.
+bool SupportsFirstLayerForward(const InputSpec& input, const ConvolutionSpec& layer);
 
-void LaunchPixelConvolution(const PixelConvolution& call, cudaStream_t stream);
+void LaunchFirstLayerForward(const FirstLayerForward& call, cudaStream_t stream);
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -7,30 +7,30 @@
 #include "uper/nn/cuda/conv/first_layer/forward_exact_block.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-// Grid: groups of `rows` output rows, pictures, passes. One block for each multiprocessor, so that
-// a thread may have more registers than 128.
+// Grid: groups of `rows` output rows, images, passes. One block per multiprocessor, so that a
+// thread may have more than 128 registers.
 __global__ void __launch_bounds__(ExactPixelBlock::kThreads, 1)
-    ExactPixelConvolutionKernel(const __grid_constant__ PixelConvolution call, int rows) {
+    ExactPixelConvolutionKernel(const __grid_constant__ FirstLayerForward call, int rows) {
   extern __shared__ __align__(16) float memory[];
   float* weights = memory;
   auto* pixels = reinterpret_cast<uint4*>(memory + ExactPixelBlock::kWeights);
-  const PixelConvolution::Pass& pass = call.list[blockIdx.z];
+  const FirstLayerForward::Pass& pass = call.list[blockIdx.z];
   const int first_row = static_cast<int>(blockIdx.x) * rows;
-  const auto picture = static_cast<std::ptrdiff_t>(blockIdx.y);
+  const auto image = static_cast<std::ptrdiff_t>(blockIdx.y);
   const int out_rows = min(rows, call.out.height - first_row);
   ExactPixelBlock::StartPixels(
       pass.pixels +
-          (picture * kPixelChannels * call.in.height + first_row * kPixelStride) * call.in.width,
+          (image * kPixelChannels * call.in.height + first_row * kPixelStride) * call.in.width,
       call.in, PixelBlocks(out_rows, call.out.width), pixels);
   AwaitPredecessors();
   ExactPixelBlock::StartWeights(pass.w, weights);
   __pipeline_commit();
   __pipeline_wait_prior(0);
   __syncthreads();
-  float* out = pass.out + (picture * call.out.height + first_row) * call.out.width * kPixelFilters;
+  float* out = pass.out + (image * call.out.height + first_row) * call.out.width * kPixelFilters;
   ExactPixelBlock::Convolve(
       PixelWindows(pixels, out_rows, call.out.width), weights, call.scale, pass.bias,
       [&](int window, int filter, const float2& two) {
@@ -40,9 +40,10 @@ __global__ void __launch_bounds__(ExactPixelBlock::kThreads, 1)
 
 }  // namespace
 
-// Every output is the same in any block: 10 rows of 64 Atari pictures are a block for each
-// multiprocessor of a large GPU, two rows of few pictures are many small ones.
-void LaunchExactPixelConvolution(const PixelConvolution& call, cudaStream_t stream) {
+// An output is the same whatever block computes it. With 64 Atari images, blocks of 10 rows give
+// each multiprocessor of a large GPU one block. With few images, blocks of two rows give many small
+// blocks.
+void LaunchFirstLayerForwardExact(const FirstLayerForward& call, cudaStream_t stream) {
   constexpr int kMany = 32;
   const int rows = call.count * call.passes >= kMany ? 10 : 2;
   const PixelBlocks blocks(rows, call.out.width);
@@ -52,8 +53,8 @@ void LaunchExactPixelConvolution(const PixelConvolution& call, cudaStream_t stre
        .block = ExactPixelBlock::kThreads,
        .shared_bytes = sizeof(float) * ExactPixelBlock::kWeights + sizeof(uint4) * blocks.size(),
        .stream = stream,
-       .follow = call.follow},
+       .order = call.order},
       call, rows);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

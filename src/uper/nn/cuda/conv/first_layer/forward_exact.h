@@ -4,11 +4,11 @@
 
 #include "uper/nn/cuda/conv/first_layer/forward.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// LaunchPixelConvolution() in fp32, with sums that are exact: a weight counts in units of 2^(e-31),
-// where 2^e is the power of two above its filter's largest, and a sum is rounded once. Every result
-// of a filter with a weight that is not finite is not a number.
-void LaunchExactPixelConvolution(const PixelConvolution& call, cudaStream_t stream);
+// LaunchFirstLayerForward() in fp32 with exact sums. Weights are rounded to multiples of 2^(e-31),
+// where 2^e is the power of two above the filter's largest weight. Each sum is rounded once. If a
+// weight is not finite, all results of its filter are NaN.
+void LaunchFirstLayerForwardExact(const FirstLayerForward& call, cudaStream_t stream);
 
-}  // namespace uper
+}  // namespace uper::cuda

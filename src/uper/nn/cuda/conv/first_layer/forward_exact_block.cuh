@@ -10,11 +10,11 @@
 #include "uper/nn/cuda/ptx/mma.cuh"
 #include "uper/nn/network_spec.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// What a block of 8 warps does of the first convolution with sums that are exact. Warps have 8
-// filters, with all their weights in registers, and every kSharers-th pair of tiles of windows.
-// Warps 4 apart use the same tensor cores: each has as much to do as the others.
+// The work of a block of 8 warps in the first convolution with exact sums. A warp computes 8
+// filters, with all their weights in registers, at every kSharers-th pair of tiles of windows.
+// Warps whose numbers differ by 4 use the same tensor cores and have the same amount of work.
 struct ExactPixelBlock {
   static constexpr int kWarp = 32;
   static constexpr int kGroups = kPixelFilters / kTileFilters;
@@ -22,8 +22,8 @@ struct ExactPixelBlock {
   static constexpr int kWarps = kGroups * kSharers;
   static constexpr int kThreads = kWarps * kWarp;
 
-  // Weights in shared memory: rows of the kernel are apart by 8 banks more, as four of them are
-  // read at once.
+  // Weights in shared memory: four rows of the kernel are read at once, so rows are padded by 8
+  // banks.
   static constexpr int kWeightRow = kPixelKernel * kPixelChannels * kPixelFilters;
   static constexpr int kWeightPitch = kWeightRow + 8;
   static constexpr int kWeights = kPixelKernel * kWeightPitch;  // floats
@@ -39,9 +39,9 @@ struct ExactPixelBlock {
     }
   }
 
-  // `picture` from the first row on. A warp has every other row of a channel's blocks, a lane a
-  // column.
-  __device__ static void StartPixels(const std::uint8_t* picture, const ImageShape& in,
+  // `image` starts at the first row. A warp handles every other row of a channel's tiles, a lane
+  // one column.
+  __device__ static void StartPixels(const std::uint8_t* image, const ImageShape& in,
                                      const PixelBlocks& blocks, uint4* pixels) {
     static_assert(kWarps % kPixelChannels == 0 && kSharePositions / 2 + 1 <= kWarp);
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -50,7 +50,7 @@ struct ExactPixelBlock {
     const int columns = in.width / 4;
     if (lane >= columns) return;
     const auto* from =
-        reinterpret_cast<const unsigned*>(picture) + channel * in.height * columns + lane;
+        reinterpret_cast<const unsigned*>(image) + channel * in.height * columns + lane;
     uint4* to = pixels + channel * blocks.rows * blocks.pitch + lane;
     for (int row = warp / kPixelChannels; row < blocks.rows; row += kWarps / kPixelChannels) {
       auto* block = reinterpret_cast<unsigned*>(to + row * blocks.pitch);
@@ -98,8 +98,8 @@ struct ExactPixelBlock {
     __device__ const StepWeights& operator()(int step) const { return steps[step]; }
   };
 
-  // All windows, with weights and pixels in shared memory. store(window, filter, results): of that
-  // filter and the next.
+  // Computes all windows; weights and pixels are in shared memory. Calls store(window, filter,
+  // results) with the results of that filter and the next.
   template <typename Store>
   __device__ static void Convolve(const PixelWindows& windows, const float* weights, float scale,
                                   const float* bias, const Store& store) {
@@ -108,15 +108,15 @@ struct ExactPixelBlock {
     const int first_filter = warp % kGroups * kTileFilters;
     LaneWeights mine;
     const float unit = mine.Load(weights, first_filter, lane);
-    const LaneFinish finish(unit, scale, bias + first_filter, lane);
+    const LaneFinish epilogue(unit, scale, bias + first_filter, lane);
     const int filter = first_filter + 2 * MmaPlace(lane);
 #pragma unroll 1
     for (int first = warp / kGroups * kPairWindows; first < windows.count;
          first += kSharers * kPairWindows) {
-      ConvolvePair(windows, mine, finish, first, lane,
+      ConvolvePair(windows, mine, epilogue, first, lane,
                    [&](int window, const float2& two) { store(window, filter, two); });
     }
   }
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

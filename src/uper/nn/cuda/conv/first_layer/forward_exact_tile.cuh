@@ -8,23 +8,24 @@
 #include "uper/nn/cuda/ptx/mma.cuh"
 #include "uper/nn/cuda/ptx/relu.cuh"
 
-namespace uper {
+namespace uper::cuda {
 
-// What a warp does of the first convolution with sums that are exact: tiles of 16 windows and 8
-// filters on tensor cores, a byte of the weights' whole numbers at a time.
+// The work of a warp in the first convolution with exact sums: tiles of 16 windows and 8 filters on
+// tensor cores, one byte of the whole-number weights at a time.
 
 inline constexpr int kTileWindows = 16;
 inline constexpr int kPairWindows = 2 * kTileWindows;
 inline constexpr int kTileFilters = 8;
 
-// 32 steps of a product are a channel's four rows of a window. Their order: rows of the first four
-// columns, then of the others.
+// The 32 steps of an MMA are a channel's four rows of a window. Order: rows of the first four
+// columns, then of the other columns.
 inline constexpr int kWindowHalves = kPixelKernel / kPixelStride;
 inline constexpr int kTileSteps = kPixelChannels * kWindowHalves;
 static_assert(kPixelStride == 4 && kWindowHalves == 2);
 
-// Pixels in shared memory: blocks of 4 x 4, [channel][row of blocks][column]. A window is 2 x 2 of
-// them. Where windows go on in the next row their banks go on too: 8 blocks have different ones.
+// Pixels in shared memory: tiles of 4 x 4, [channel][row of tiles][column]. A window is 2 x 2
+// tiles. Where windows continue in the next row, their banks continue too: 8 tiles lie in different
+// banks.
 struct PixelBlocks {
   static constexpr int kGap = 8;
   int rows, pitch;
@@ -47,7 +48,7 @@ class PixelWindows {
         pixels_(pixels),
         inverse_((0xffff + out_width) / out_width) {}
 
-  // A window's first block, without a division for each: right as long as count * width < 2^16.
+  // A window's first tile, without a division. REQUIRES: count * width < 2^16.
   __device__ const uint4* operator[](unsigned window) const {
     return pixels_ + (window + (window * inverse_ >> 16) * PixelBlocks::kGap);
   }
@@ -73,25 +74,25 @@ __device__ inline void CutIntoBytes(const FixedPoint& fixed, const float (&weigh
   TransposeBytes(words);
 }
 
-// Of sums of the whole numbers' bytes times pixels, with one rounding.
+// The result of the sums of bytes times pixels, rounded once.
 __device__ inline float SumOfBytes(int lowest, int low, int high, int highest) {
-  // Two neighbours fit into 32 bits: (256 * 128 + 255) * 255 * 256 is less than 2^31.
+  // Two neighboring bytes fit into 32 bits: (256 * 128 + 255) * 255 * 256 is less than 2^31.
   static_assert(kTileSteps * 32 == 256);
   const int upper = (highest << 8) + high;
   const unsigned lower = (static_cast<unsigned>(low) << 8) + static_cast<unsigned>(lowest);
   return __ll2float_rn(static_cast<long long>(upper) * 65536 + lower);
 }
 
-// What becomes of the sums of a lane's two filters.
+// Turns the sums of a lane's two filters into results.
 struct LaneFinish {
   float scale[2], bias[2];
 
-  // `unit`: of filter MmaGroup(lane). `filters`: the bias of all 8.
+  // `unit`: of filter MmaGroup(lane). `filters`: the bias of all 8 filters.
   __device__ LaneFinish(float unit, float pixel_scale, const float* filters, int lane) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int filter = 2 * MmaPlace(lane) + i;
-      scale[i] = pixel_scale * __shfl_sync(~0U, unit, 4 * filter);  // of a lane that has it
+      scale[i] = pixel_scale * __shfl_sync(~0U, unit, 4 * filter);  // from a lane that has it
       bias[i] = __ldg(filters + filter);
     }
   }
@@ -101,12 +102,12 @@ struct LaneFinish {
   }
 };
 
-// kTiles tiles from the window `first` on. `weights(step)`: the lane's StepWeights.
-// store(window, results): the lane's two filters.
+// Computes kTiles tiles, starting at window `first`. `weights(step)`: the lane's StepWeights. Calls
+// store(window, results) with the results of the lane's two filters.
 template <int kTiles, typename Weights, typename Store>
 __device__ void ConvolveTiles(const PixelWindows& windows, const Weights& weights,
-                              const LaneFinish& finish, int first, int lane, const Store& store) {
-  const uint4* from[kTiles];  // the lane's, see LoadByteRows()
+                              const LaneFinish& epilogue, int first, int lane, const Store& store) {
+  const uint4* from[kTiles];  // the lane's address, see LoadByteRows()
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
     const int window = min(first + tile * kTileWindows + lane % kTileWindows, windows.count - 1);
@@ -130,20 +131,20 @@ __device__ void ConvolveTiles(const PixelWindows& windows, const Weights& weight
   for (int i = 0; i < 2 * kTiles; ++i) {
     const int window = first + 8 * i + MmaGroup(lane);
     const int at = i % 2 * 2;
-    const float2 two = make_float2(finish(sums[i / 2], at), finish(sums[i / 2], at + 1));
+    const float2 two = make_float2(epilogue(sums[i / 2], at), epilogue(sums[i / 2], at + 1));
     if (window < windows.count) store(window, two);
   }
 }
 
-// Two tiles, which keep the tensor cores busier than one, or the last one alone.
+// Two tiles, which keep the tensor cores busier than one, or the last tile alone.
 template <typename Weights, typename Store>
 __device__ void ConvolvePair(const PixelWindows& windows, const Weights& weights,
-                             const LaneFinish& finish, int first, int lane, const Store& store) {
+                             const LaneFinish& epilogue, int first, int lane, const Store& store) {
   if (first + kTileWindows < windows.count) {
-    ConvolveTiles<2>(windows, weights, finish, first, lane, store);
+    ConvolveTiles<2>(windows, weights, epilogue, first, lane, store);
   } else {
-    ConvolveTiles<1>(windows, weights, finish, first, lane, store);
+    ConvolveTiles<1>(windows, weights, epilogue, first, lane, store);
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -9,10 +9,10 @@
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
-// The layer that has a kernel of its own.
+// The layer that has its own kernel.
 constexpr int kPixelTaps = 8, kPixelStride = 4, kPixelPlanes = 4, kPixelUnits = 32;
 
 struct PixelCase {
@@ -33,7 +33,7 @@ std::vector<float> RandomWeights(std::size_t size, const std::string& name, bool
   return values;
 }
 
-// Of a result, as a share of the sum over its terms' magnitudes: pixels are exact.
+// Tolerance relative to the sum of the terms' magnitudes: pixels are exact.
 double LargestPixelError(Precision precision) {
   return precision == Precision::kTf32 ? std::ldexp(1.01, -11) : std::ldexp(1.0, -20);
 }
@@ -46,13 +46,13 @@ std::vector<float> CheckPixels(const PixelCase& c) {
   const ImageShape out{.height = (c.height - kPixelTaps) / kPixelStride + 1,
                        .width = (c.width - kPixelTaps) / kPixelStride + 1,
                        .channels = kPixelUnits};
-  PixelConvolution call{.in = in,
-                        .out = out,
-                        .scale = c.whole ? 1.0F : 1.0F / 255,
-                        .count = c.count,
-                        .passes = 2,
-                        .precision = c.precision};
-  std::vector<DeviceBuffer<std::uint8_t>> pictures;
+  FirstLayerForward call{.in = in,
+                         .out = out,
+                         .scale = c.whole ? 1.0F : 1.0F / 255,
+                         .count = c.count,
+                         .passes = 2,
+                         .precision = c.precision};
+  std::vector<DeviceBuffer<std::uint8_t>> images;
   std::vector<DeviceBuffer<float>> memory, results;
   std::vector<std::vector<std::uint8_t>> pixels;
   std::vector<std::vector<float>> w, bias;
@@ -63,12 +63,12 @@ std::vector<float> CheckPixels(const PixelCase& c) {
         RandomWeights(kPixelTaps * kPixelTaps * kPixelPlanes * kPixelUnits, "w" + name, c.whole));
     bias.push_back(RandomWeights(kPixelUnits, "bias" + name, c.whole));
     call.list[i] = {
-        .pixels = pictures.emplace_back(OnGpu(pixels.back())).data(),
+        .pixels = images.emplace_back(OnGpu(pixels.back())).data(),
         .w = memory.emplace_back(OnGpu(w.back())).data(),
         .bias = memory.emplace_back(OnGpu(bias.back())).data(),
         .out = results.emplace_back(Poisoned(std::size_t{1} * c.count * out.size())).data()};
   }
-  LaunchPixelConvolution(call, nullptr);
+  LaunchFirstLayerForward(call, nullptr);
   std::vector<float> all;
   double worst = 0;
   for (int i = 0; i < call.passes; ++i) {
@@ -77,13 +77,13 @@ std::vector<float> CheckPixels(const PixelCase& c) {
     for (std::size_t at = 0; at < found.size(); ++at) {
       const int f = static_cast<int>(at % kPixelUnits);
       const int place = static_cast<int>(at / kPixelUnits % (out.height * out.width));
-      const std::size_t picture = at / out.size() * in.size();
+      const std::size_t image = at / out.size() * in.size();
       double sum = bias[i][f], size = std::abs(sum);
       for (int tap = 0; tap < kPixelTaps * kPixelTaps * kPixelPlanes; ++tap) {
         const int y = place / out.width * kPixelStride + tap / kPixelPlanes / kPixelTaps;
         const int x = place % out.width * kPixelStride + tap / kPixelPlanes % kPixelTaps;
         const std::size_t pixel =
-            picture + (std::size_t{1} * (tap % kPixelPlanes) * in.height + y) * in.width + x;
+            image + (std::size_t{1} * (tap % kPixelPlanes) * in.height + y) * in.width + x;
         const double term = double{call.scale} * pixels[i][pixel] * w[i][tap * kPixelUnits + f];
         sum += term;
         size += std::abs(term);
@@ -91,13 +91,13 @@ std::vector<float> CheckPixels(const PixelCase& c) {
       const double error = std::abs(std::max(0.0, sum) - double{found[at]});
       worst = std::max(worst, error / size);
       EXPECT_LE(error, LargestPixelError(c.precision) * size) << at;
-      if (testing::Test::HasFailure()) return {};  // one is enough
+      if (testing::Test::HasFailure()) return {};  // one failure is enough
     }
   }
   if (c.whole) {
     EXPECT_EQ(worst, 0);
   }
-  // It was no other precision: fp32 and tf32x3 are far better.
+  // not computed with another precision: fp32 and tf32x3 are far better
   if (c.precision == Precision::kTf32 && !c.whole) {
     EXPECT_GT(worst, std::ldexp(1.0, -18));
   }
@@ -106,7 +106,7 @@ std::vector<float> CheckPixels(const PixelCase& c) {
 
 class PixelConvolutionTest : public GpuTest {};
 
-// Few pictures are cut in another way than many; 19 and 29 rows leave incomplete pairs of rows.
+// Few images are cut differently from many; 19 and 29 rows leave incomplete pairs of rows.
 TEST_F(PixelConvolutionTest, AllSizesAndPrecisions) {
   for (const Precision precision : kAllPrecisions) {
     for (const bool whole : {false, true}) {
@@ -123,7 +123,7 @@ TEST_F(PixelConvolutionTest, SameBitsForAnyCountAndWhenRepeated) {
   for (const Precision precision : kAllPrecisions) {
     const std::vector<float> many = CheckPixels({84, 84, 16, precision});
     EXPECT_TRUE(SameBits(CheckPixels({84, 84, 16, precision}), many));
-    const std::vector<float> few = CheckPixels({84, 84, 2, precision});  // the first pictures
+    const std::vector<float> few = CheckPixels({84, 84, 2, precision});  // the first images
     ASSERT_FALSE(few.empty());
     const std::size_t pass = many.size() / 2, count = few.size() / 2;
     EXPECT_TRUE(SameBits(std::span(few).first(count), std::span(many).first(count)));
@@ -140,7 +140,7 @@ TEST_F(PixelConvolutionTest, EveryPrecisionHasBitsOfItsOwn) {
   EXPECT_GT(RelativeError(tf32, fp32), 10 * RelativeError(tf32x3, fp32));
 }
 
-// One pass in fp32, for which it is known what every bit must be.
+// One pass in fp32, for which every bit of the result is known.
 struct ExactCase {
   static constexpr int kTaps = kPixelTaps * kPixelTaps * kPixelPlanes;
 
@@ -157,15 +157,13 @@ struct ExactCase {
   float& weight(int tap, int filter) { return w[tap * kPixelUnits + filter]; }
 
   std::vector<float> Run() const {
-    const DeviceBuffer<std::uint8_t> pictures = OnGpu(pixels);
+    const DeviceBuffer<std::uint8_t> images = OnGpu(pixels);
     const DeviceBuffer<float> weights = OnGpu(w), biases = OnGpu(bias);
     DeviceBuffer<float> results = Poisoned(std::size_t{1} * count * out.size());
-    PixelConvolution call{.in = in, .out = out, .scale = kScale, .count = count};
-    call.list[0] = {.pixels = pictures.data(),
-                    .w = weights.data(),
-                    .bias = biases.data(),
-                    .out = results.data()};
-    LaunchPixelConvolution(call, nullptr);
+    FirstLayerForward call{.in = in, .out = out, .scale = kScale, .count = count};
+    call.list[0] = {
+        .pixels = images.data(), .w = weights.data(), .bias = biases.data(), .out = results.data()};
+    LaunchFirstLayerForward(call, nullptr);
     return FromGpu(results);
   }
 
@@ -180,7 +178,7 @@ struct ExactCase {
     return exponent;
   }
 
-  // A result, and what it would be with weights that are not rounded.
+  // A result, and its value without rounding of the weights.
   struct Expected {
     float exactly;
     double nearly, error;
@@ -217,8 +215,8 @@ struct ExactCase {
   std::vector<float> w, bias;
 };
 
-// Among random filters: one without weights, one whose weights differ in size and two whose sums
-// are, for the first picture, as large as can be.
+// Among random filters: one without weights, one whose weights differ in size, and two whose sums
+// are as large as possible for the first image.
 TEST_F(PixelConvolutionTest, Fp32SumsAreExact) {
   for (const auto& [height, width, count] :
        {std::array{8, 8, 2}, {84, 84, 2}, {51, 12, 33}, {29, 84, 32}, {84, 84, 32}}) {
@@ -231,7 +229,7 @@ TEST_F(PixelConvolutionTest, Fp32SumsAreExact) {
       c.weight(tap, 18) = std::nextafter(2.0F, 0.0F);
       c.weight(tap, 31) = -std::nextafter(2.0F, 0.0F);
     }
-    c.bias[31] = 600;  // something is left
+    c.bias[31] = 600;  // something remains
     std::vector<int> exponents;
     for (int f = 0; f < kPixelUnits; ++f) exponents.push_back(c.Exponent(f));
     const std::vector<float> found = c.Run();
@@ -243,8 +241,8 @@ TEST_F(PixelConvolutionTest, Fp32SumsAreExact) {
   }
 }
 
-// A weight that is not finite has no whole number: it must be noticed all the same, by every result
-// of its filter and no other.
+// A weight that is not finite has no whole number. All results of its filter must show it, and no
+// others.
 TEST_F(PixelConvolutionTest, Fp32WeightsThatAreNotFinite) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
@@ -265,4 +263,4 @@ TEST_F(PixelConvolutionTest, Fp32WeightsThatAreNotFinite) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda

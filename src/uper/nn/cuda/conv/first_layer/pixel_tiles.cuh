@@ -9,21 +9,21 @@
 #include "uper/nn/cuda/ptx/byte_mma.cuh"
 #include "uper/nn/network_spec.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// Planes of pixels in shared memory, ready for products over positions (see AddByteMma()). Windows
-// are 4 pixels apart: the pixels that one tap meets in four neighbouring windows are 4 apart, too.
-// A unit has 16 pixels of a row, word j of it every fourth from pixel j on. So unit x of a row is
-// what taps 0 to 3 of that row meet in windows 4 x to 4 x + 3, one word a tap; for taps 4 to 7 the
-// windows are one byte further.
+// Channel planes of pixels in shared memory, arranged for sums over positions (see AddByteMma()).
+// Windows are 4 pixels apart, so the pixels that one tap meets in four neighboring windows are 4
+// apart, too. A unit holds 16 pixels of a row; its word j holds every fourth pixel from pixel j on.
+// So unit x of a row is what taps 0 to 3 meet in windows 4 x to 4 x + 3, one word per tap. For taps
+// 4 to 7 the windows are one byte further.
 
-inline constexpr int kColumnPositions = kSharePositions / 2;  // of a row of windows, at most
-inline constexpr int kColumnWindowRows = 20;                  // that are there at a time
+inline constexpr int kColumnPositions = kSharePositions / 2;  // maximum per row of windows
+inline constexpr int kColumnWindowRows = 20;                  // in memory at a time
 inline constexpr int kColumnRows = (kColumnWindowRows - 1) * kPixelStride + kPixelKernel;
-inline constexpr int kColumnUnits = (kColumnPositions + 1 + 3) / 4;  // of a row of pixels
+inline constexpr int kColumnUnits = (kColumnPositions + 1 + 3) / 4;  // per row of pixels
 
-// Lanes that read the same unit of 8 neighbouring rows in 4 neighbouring rows of windows find them
-// in different banks, 8 lanes at a time.
+// Lanes read the same unit of 8 neighboring rows in 4 neighboring rows of windows. These lie in
+// different banks, for 8 lanes at a time.
 inline constexpr int kColumnRowPitch = 7;
 inline constexpr int kColumnFourRowsPitch = 30;
 static_assert(kColumnUnits <= kColumnRowPitch);
@@ -34,12 +34,12 @@ __device__ inline int PlaceOfColumns(int row, int unit) {
   return row / 4 * kColumnFourRowsPitch + row % 4 * kColumnRowPitch + unit;
 }
 
-// Brings the pixels of a picture there, by all kThreads threads of a block. What lies beyond the
-// picture is undefined: no window meets it.
+// Loads the pixels of an image, with all kThreads threads of a block. Pixels outside the image are
+// undefined: no window meets them.
 template <int kThreads>
 class PixelColumnsFetch {
  public:
-  // `pixels`: of all planes, 4-byte aligned.
+  // `pixels`: of all channel planes, 4-byte aligned.
   __device__ PixelColumnsFetch(const std::uint8_t* pixels, const ImageShape& shape)
       : from_(reinterpret_cast<const unsigned*>(pixels)),
         height_(shape.height),
@@ -47,19 +47,19 @@ class PixelColumnsFetch {
         row_(static_cast<int>(threadIdx.x) / kColumnUnits),
         unit_(static_cast<int>(threadIdx.x) % kColumnUnits) {}
 
-  // The first pixels: they are on their way until Store().
+  // Starts to load the first pixels, which Store() writes.
   __device__ void Start() {
 #pragma unroll
     for (int i = 0; i < kItems; ++i) Load(0, i, words_[i]);
   }
 
-  // To planes of kColumnPlane units.
+  // Writes to planes of kColumnPlane units.
   __device__ void Store(uint4* planes) {
 #pragma unroll
     for (int i = 0; i < kItems; ++i) StoreUnit(i, words_[i], planes);
   }
 
-  // Pixels from this row on: when there is no register to spare.
+  // Loads and stores the pixels from this row on, when there is no register to spare.
   __device__ void Bring(int first_row, uint4* planes) const {
 #pragma unroll 1
     for (int i = 0; i < kItems; ++i) {
@@ -70,7 +70,7 @@ class PixelColumnsFetch {
   }
 
  private:
-  // A thread has the same unit in some rows of every plane, [plane][round].
+  // A thread has the same unit in some rows of every plane: [plane][round].
   static constexpr int kRounds = (kColumnRows * kColumnUnits + kThreads - 1) / kThreads;
   static constexpr int kRoundRows = kColumnRows / kRounds;
   static_assert(kColumnRows % kRounds == 0 && kRoundRows * kColumnUnits <= kThreads);
@@ -87,7 +87,7 @@ class PixelColumnsFetch {
   }
 
   __device__ void StoreUnit(int item, unsigned (&words)[4], uint4* planes) const {
-    if (row_ >= kRoundRows) return;  // a thread too many
+    if (row_ >= kRoundRows) return;  // this thread has no row
     TransposeBytes(words);
     planes[item / kRounds * kColumnPlane + PlaceOfColumns(RowOf(item), unit_)] =
         make_uint4(words[0], words[1], words[2], words[3]);
@@ -98,4 +98,4 @@ class PixelColumnsFetch {
   unsigned words_[kItems][4];
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

@@ -3,9 +3,9 @@
 #include "uper/nn/cuda/ptx/mma.cuh"
 #include "uper/nn/cuda/ptx/warp_tile.cuh"
 
-namespace uper {
+namespace uper::cuda {
 
-// What a warp does of the first convolution: two rows of outputs from one channel, at most
+// The work of a warp in the first convolution: two rows of outputs from one channel, at most
 // kSharePositions positions. `window(position)`: where a position's pixels begin, [row][width].
 
 inline constexpr int kPixelKernel = 8;
@@ -26,24 +26,24 @@ __device__ inline void AddEight(float a, const float4& low, const float4& high, 
   sums[7] = fmaf(a, high.w, sums[7]);
 }
 
-// On tensor cores, with weights of kTerms numbers of 11 bits. Pixels are exact in 8, so that they
-// need one and are scaled afterwards.
+// On tensor cores, with weights as kTerms numbers of 11 bits. Pixels have 8 bits and are exact, so
+// one number is enough; they are scaled afterwards.
 template <int kTerms>
 struct MmaPixelShare {
-  static constexpr int kTaps = kPixelKernel * kPixelKernel;  // of a channel
+  static constexpr int kTaps = kPixelKernel * kPixelKernel;  // per channel
   static constexpr int kWeightStride = kPixelFilters + 8;    // spreads taps over the banks
   static constexpr int kWeights = kPixelChannels * kTaps * kWeightStride;
   static constexpr int kSumsStride = kPixelFilters + 8;
 
-  // Positions and filters come in groups of 8, two of the first make a tile of the hardware: the
-  // sixth group of positions is empty.
+  // Positions and filters come in groups of 8; two groups of positions make a tile of the hardware.
+  // The sixth group of positions is empty.
   static constexpr int kGroupsM = kSharePositions / 8;
   static constexpr int kGroupsN = kPixelFilters / 8;
   struct Sums {
     float sums[(kGroupsM + 1) / 2][kGroupsN][4] = {};  // see AddMma()
   };
 
-  // [channel][tap][filter], of parameters [tap][channel][filter].
+  // Writes [channel][tap][filter] from parameters [tap][channel][filter].
   __device__ static int PlaceOfWeight(int i) {
     const int channel = i / kPixelFilters % kPixelChannels;
     const int tap = i / (kPixelFilters * kPixelChannels);
@@ -60,7 +60,7 @@ struct MmaPixelShare {
     }
     weights += (channel * kTaps + MmaPlace(lane)) * kWeightStride + MmaGroup(lane);
 #pragma unroll(3 - kTerms)
-    for (int row = 0; row < kPixelKernel; ++row) {  // 8 taps of it at once
+    for (int row = 0; row < kPixelKernel; ++row) {  // its 8 taps at once
       unsigned b_terms[kGroupsN][kTerms][2];
 #pragma unroll
       for (int j = 0; j < kGroupsN; ++j) {
@@ -82,10 +82,10 @@ struct MmaPixelShare {
     }
   }
 
-  // To sums [position][kSumsStride].
+  // Stores to sums [position][kSumsStride].
   __device__ static void Store(const Sums& result, int lane, float* sums) {
     StoreMma<kGroupsM>(result.sums, lane, kSumsStride, sums);
   }
 };
 
-}  // namespace uper
+}  // namespace uper::cuda

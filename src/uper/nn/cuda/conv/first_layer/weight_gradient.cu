@@ -8,58 +8,58 @@
 #include "uper/nn/cuda/ptx/reductions.cuh"
 #include "uper/nn/cuda/runtime/launch.cuh"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kFilters = kPixelFilters;
 constexpr int kKernel = kPixelKernel;
 constexpr int kChannels = kPixelChannels;
 constexpr int kWeights = kKernel * kKernel * kChannels * kFilters;
-// What one picture adds: to the weights, as they lie in memory, and to the bias.
-constexpr int kPictureParts = kWeights + kFilters;
+// What one image contributes: to the weights, in the order of memory, and to the bias.
+constexpr int kImageParts = kWeights + kFilters;
 
-// A block has all taps and 8 filters of one picture: the pixels may be there before d_out is, so
-// that it is d_out which blocks should share out. A warp has one channel: 64 taps, and one half of
-// the positions.
+// A block computes all taps and 8 filters of one image. The pixels may be ready before d_out is, so
+// blocks split d_out, not the pixels. A warp handles one channel: 64 taps, at half of the
+// positions.
 constexpr int kBlockFilters = 8;
 constexpr int kHalves = 2;
 constexpr int kWarps = kChannels * kHalves;
 constexpr int kThreads = kWarps * kWarpSize;
 
-// Positions come in chunks of kColumnWindowRows rows. Lanes of the same place have every fourth
-// row, which they go through in groups of 4 neighbours; a step of the tensor cores takes two
-// groups.
+// Positions come in chunks of kColumnWindowRows rows. Lanes of the same place handle every fourth
+// row, in groups of 4 neighboring positions. A step of the tensor cores takes two groups.
 constexpr int kRowGroups = kColumnPositions / 4;
 constexpr int kGroups = kColumnWindowRows / 4 * kRowGroups;
 constexpr int kSteps = (kGroups + 1) / 2;
-constexpr int kOwnSteps = (kSteps + kWarps - 1) / kWarps;  // whose d_out a warp prepares, at most
+constexpr int kOwnSteps =
+    (kSteps + kWarps - 1) / kWarps;  // maximum number of steps whose d_out a warp prepares
 
-// A sum of bytes' products has 32 bits.
+// The sum of products of bytes has 32 bits.
 constexpr int kMostPositions = 0x7fffffff / (255 * 255);
 
-// The taps of a warp are 4 tiles of the hardware: tile (half, pair) has columns 4 half + 2 pair and
+// The taps of a warp are 4 tiles of the hardware. Tile (half, pair) has columns 4 half + 2 pair and
 // the next one of the kernel, 8 rows each.
 constexpr int kTiles = 4;
-constexpr int kTileSums = 4;  // of a lane
+constexpr int kTileSums = 4;  // per lane
 constexpr int kHandedOver = kTiles / kHalves * kTileSums;
 
 struct SharedMemory {
   uint4 pixels[kChannels * kColumnPlane];
   // The bytes of d_out as whole numbers, [step][lower two bytes, upper two][lane].
   uint4 d_out[kSteps][2][kWarpSize];
-  // What a warp hands over to the one with the other half of the positions.
+  // What a warp hands to the warp with the other half of the positions.
   long long sums[kWarps][kHandedOver][kWarpSize];
   long long bias[kWarps][kBlockFilters];
   unsigned largest[kWarps][kBlockFilters];  // MagnitudeBits()
 };
 
-// A lane's share of d_out: one filter, and of some steps the 8 positions that the lane gives to the
-// tensor cores. Positions beyond the picture count as 0.
+// A lane's share of d_out: one filter, and in some steps the 8 positions that the lane gives to the
+// tensor cores. Positions outside the image count as 0.
 class DOutShare {
  public:
-  __device__ DOutShare(const PixelWeights& call, int picture, int first_filter, int warp, int lane)
-      : from_(call.d_out +
-              std::ptrdiff_t{1} * picture * call.out.height * call.out.width * kFilters +
+  __device__ DOutShare(const FirstLayerWeightGradient& call, int image, int first_filter, int warp,
+                       int lane)
+      : from_(call.d_out + std::ptrdiff_t{1} * image * call.out.height * call.out.width * kFilters +
               first_filter + MmaGroup(lane)),
         height_(call.out.height),
         width_(call.out.width),
@@ -71,7 +71,7 @@ class DOutShare {
     }
   }
 
-  // Those of the first chunk are kept.
+  // The values of the first chunk are kept.
   __device__ void FetchFirst() {
 #pragma unroll
     for (int i = 0; i < kOwnSteps; ++i) {
@@ -79,7 +79,7 @@ class DOutShare {
     }
   }
 
-  // Of all chunks, MagnitudeBits().
+  // The largest value of all chunks, as MagnitudeBits().
   __device__ unsigned Largest() const {
     unsigned largest = 0;
 #pragma unroll
@@ -96,7 +96,7 @@ class DOutShare {
     return largest;
   }
 
-  // As whole numbers, cut into bytes. Returns their sum.
+  // Converts to whole numbers and cuts them into bytes. Returns their sum.
   __device__ long long StoreFirst(const FixedPoint& fixed, SharedMemory& memory) const {
     long long sum = 0;
 #pragma unroll
@@ -119,7 +119,7 @@ class DOutShare {
  private:
   static constexpr int kStepPositions = 8;
 
-  // Four neighbours of a row, of which some are there.
+  // Four neighbors of a row, some of which may not exist.
   struct Four {
     const float* from;
     int there;
@@ -169,11 +169,12 @@ class DOutShare {
 
   const float* from_;
   int height_, width_, warp_, lane_;
-  Four first_fours_[2 * kOwnSteps];  // where they are is known before they are there
+  Four first_fours_[2 *
+                    kOwnSteps];  // loaded early: their addresses are known before d_out is written
   float first_[kOwnSteps][kStepPositions];
 };
 
-// The largest of all warps' `largest` of a filter.
+// The maximum over all warps' `largest` of a filter.
 __device__ inline FixedPoint FixedPointOf(const SharedMemory& memory, int filter) {
   unsigned largest = 0;
 #pragma unroll
@@ -181,14 +182,14 @@ __device__ inline FixedPoint FixedPointOf(const SharedMemory& memory, int filter
   return FixedPoint(largest);
 }
 
-// Of the lanes with the same group, to all of them.
+// Sum over the lanes of a group, returned to all of them.
 template <typename T, typename Combine>
 __device__ T OverPlaces(T value, const Combine& combine) {
   value = combine(value, __shfl_xor_sync(kAllLanes, value, 1));
   return combine(value, __shfl_xor_sync(kAllLanes, value, 2));
 }
 
-// A warp's sum of d_out, by filter. Not in registers, which are scarce.
+// A warp's sum of d_out per filter. Not in registers, because they are scarce.
 __device__ inline void AddToBias(long long before, long long sum, int warp, int lane,
                                  SharedMemory& memory) {
   sum = OverPlaces(sum, [](long long x, long long y) { return x + y; });
@@ -197,7 +198,7 @@ __device__ inline void AddToBias(long long before, long long sum, int warp, int 
 
 // What a lane reads for a step: units of pixels and the bytes of d_out.
 struct StepWords {
-  uint4 units[2][2];  // [group][the unit of its windows, the one behind]
+  uint4 units[2][2];  // [group][the unit of its windows, the next unit]
   uint4 d_out[2];
 
   __device__ StepWords(const SharedMemory& memory, int channel, int step, int lane) {
@@ -205,7 +206,8 @@ struct StepWords {
     const uint4* first = memory.pixels + channel * kColumnPlane + PlaceOfColumns(row, 0);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const int group = min(2 * step + i, kGroups - 1);  // d_out is 0 where there is none
+      const int group =
+          min(2 * step + i, kGroups - 1);  // d_out is 0 for positions that do not exist
       const uint4* unit =
           first + group / kRowGroups * 4 * kColumnFourRowsPitch + group % kRowGroups;
       units[i][0] = unit[0];
@@ -215,13 +217,13 @@ struct StepWords {
   }
 };
 
-// Of all taps of a channel: the first two tiles have the half of the columns that the warp is to
-// complete, the others what it hands over.
+// Sums for all taps of a channel. The first two tiles hold the half of the columns that this warp
+// completes; the others are handed over.
 struct TapSums {
   int sums[kTiles][kWholeBytes][kTileSums] = {};
 
   __device__ void Add(const StepWords& words, int half) {
-    const int own_shift = 8 * half, other_shift = 8 - own_shift;  // see pixel_columns.cuh
+    const int own_shift = 8 * half, other_shift = 8 - own_shift;  // see pixel_tiles.cuh
     const unsigned b[kWholeBytes][2] = {{words.d_out[0].x, words.d_out[0].y},
                                         {words.d_out[0].z, words.d_out[0].w},
                                         {words.d_out[1].x, words.d_out[1].y},
@@ -262,7 +264,7 @@ struct TapSums {
   __device__ long long HandedOver(int i) const { return Whole(kTiles / kHalves, i); }
 };
 
-// The next step's words are on their way while one is multiplied.
+// Loads the data of the next step while one step is multiplied.
 __device__ inline void Multiply(const SharedMemory& memory, int channel, int half, int lane,
                                 TapSums& sums) {
   constexpr int kFirstSteps = (kSteps + 1) / 2;
@@ -278,7 +280,7 @@ __device__ inline void Multiply(const SharedMemory& memory, int channel, int hal
   sums.Add(words, half);
 }
 
-// A warp completes the columns of its own half with what the other one handed over.
+// A warp completes the columns of its own half with what the other warp handed over.
 __device__ inline void StoreWeights(const SharedMemory& memory, const TapSums& sums, int channel,
                                     int half, int lane, float* parts) {
   const auto& other = memory.sums[(1 - half) * kChannels + channel];
@@ -301,23 +303,23 @@ __device__ inline void StoreBias(const SharedMemory& memory, int filter, float* 
   parts[kWeights + filter] = FixedPointOf(memory, filter).Value(sum);
 }
 
-// Grid: pictures, groups of filters. At most 128 registers: half a multiprocessor's are free sooner
-// than all.
+// Grid: images, groups of filters. At most 128 registers, because half a multiprocessor becomes
+// free sooner than a whole one.
 __global__ void __launch_bounds__(kThreads, 512 / kThreads)
-    PixelWeightsKernel(const __grid_constant__ PixelWeights call) {
+    PixelWeightsKernel(const __grid_constant__ FirstLayerWeightGradient call) {
   extern __shared__ __align__(16) unsigned char bytes[];
   SharedMemory& memory = *reinterpret_cast<SharedMemory*>(bytes);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int channel = warp % kChannels, half = warp / kChannels;
-  const int picture = static_cast<int>(blockIdx.x);
+  const int image = static_cast<int>(blockIdx.x);
   const int first_filter = static_cast<int>(blockIdx.y) * kBlockFilters;
 
   PixelColumnsFetch<kThreads> pixels(
-      call.pixels + std::ptrdiff_t{1} * picture * call.in.height * call.in.width * kChannels,
+      call.pixels + std::ptrdiff_t{1} * image * call.in.height * call.in.width * kChannels,
       call.in);
   pixels.Start();
-  DOutShare d_out(call, picture, first_filter, warp, lane);
+  DOutShare d_out(call, image, first_filter, warp, lane);
   AwaitPredecessor();
   d_out.FetchFirst();
   pixels.Store(memory.pixels);
@@ -333,7 +335,7 @@ __global__ void __launch_bounds__(kThreads, 512 / kThreads)
     __syncthreads();
     Multiply(memory, channel, half, lane, sums);
     if (row >= call.out.height) break;
-    __syncthreads();  // the chunk before has been read
+    __syncthreads();  // the previous chunk has been read
     pixels.Bring(row * kPixelStride, memory.pixels);
     const long long before = memory.bias[warp][MmaGroup(lane)];
     AddToBias(before, d_out.Bring(row, fixed, memory), warp, lane, memory);
@@ -344,7 +346,7 @@ __global__ void __launch_bounds__(kThreads, 512 / kThreads)
     memory.sums[warp][i][lane] = sums.HandedOver(i);
   }
   __syncthreads();
-  float* parts = call.parts + std::ptrdiff_t{1} * picture * kPictureParts + first_filter;
+  float* parts = call.parts + std::ptrdiff_t{1} * image * kImageParts + first_filter;
   StoreWeights(memory, sums, channel, half, lane, parts);
   if (threadIdx.x < kBlockFilters) StoreBias(memory, static_cast<int>(threadIdx.x), parts);
 }
@@ -353,21 +355,22 @@ constexpr int kSumThreads = 128;
 constexpr int kSumBlocks = kWeights / kSumThreads + 1;
 static_assert(kWeights % kSumThreads == 0 && kFilters <= kSumThreads);
 
-// Adds up the pictures in order, a thread one part of each; the last block has the bias.
+// Adds up the images in order; a thread handles one entry of each part. The last block handles the
+// bias.
 __global__ void __launch_bounds__(kSumThreads)
-    SumPicturesKernel(const __grid_constant__ PixelWeights call) {
+    SumImagesKernel(const __grid_constant__ FirstLayerWeightGradient call) {
   __shared__ double scratch[kWarpSize];
   constexpr int kAtOnce = 32;
   const int at = static_cast<int>(blockIdx.x) * kSumThreads + static_cast<int>(threadIdx.x);
   float sum = 0;
   AwaitPredecessor();
   for (int first = 0; first < call.count; first += kAtOnce) {
-    float parts[kAtOnce];  // all on their way before the first is added
+    float parts[kAtOnce];  // all are loaded before the first is added
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      const std::ptrdiff_t picture = first + i;
-      const bool there = picture < call.count && at < kPictureParts;
-      parts[i] = there ? call.parts[picture * kPictureParts + at] : 0.0F;
+      const std::ptrdiff_t image = first + i;
+      const bool there = image < call.count && at < kImageParts;
+      parts[i] = there ? call.parts[image * kImageParts + at] : 0.0F;
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) sum += parts[i];
@@ -375,7 +378,7 @@ __global__ void __launch_bounds__(kSumThreads)
   if (at < kWeights) {
     sum *= call.scale;
     call.d_w[at] = sum;
-  } else if (at < kPictureParts) {
+  } else if (at < kImageParts) {
     call.d_bias[at - kWeights] = sum;
   }
   const double squares = BlockSum(static_cast<double>(sum) * static_cast<double>(sum), scratch);
@@ -384,34 +387,40 @@ __global__ void __launch_bounds__(kSumThreads)
 
 }  // namespace
 
-bool SuitsPixelWeights(const ImageShape& out) {
+bool SupportsFirstLayerWeightGradient(const ImageShape& out) {
   return out.width <= kColumnPositions && out.height <= kMostPositions / out.width;
 }
 
-std::size_t PixelWeightParts(int count) { return std::size_t{1} * count * kPictureParts; }
+std::size_t FirstLayerWeightGradientParts(int count) {
+  return std::size_t{1} * count * kImageParts;
+}
 
-int PixelWeightSquares() { return kSumBlocks; }
+int FirstLayerWeightGradientSquares() { return kSumBlocks; }
 
-void LaunchPixelWeights(const PixelWeights& call, cudaStream_t stream) {
-  UPER_CHECK(SuitsPixelWeights(call.out), "a row must be short and sums must fit 32 bits");
-  // When the kernel before ends, blocks must not crowd on the multiprocessors that are free first:
-  // with so much memory they are one each. Only if there are enough for all, as on an H100.
+void LaunchFirstLayerWeightGradient(const FirstLayerWeightGradient& call, cudaStream_t stream) {
+  UPER_CHECK(SupportsFirstLayerWeightGradient(call.out),
+             "a row must be short and sums must fit 32 bits");
+  // When the previous kernel ends, blocks must not crowd on the multiprocessors that are free
+  // first. So we request enough memory to allow only one block each. Only if there are enough
+  // multiprocessors for all blocks, as on an H100.
   constexpr std::size_t kMoreThanHalf = 116 * 1024;
   constexpr int kMultiprocessors = 132;
   constexpr int kFilterGroups = kFilters / kBlockFilters;
   std::size_t bytes = sizeof(SharedMemory);
   if (call.count * kFilterGroups <= kMultiprocessors) bytes = std::max(bytes, kMoreThanHalf);
-  LaunchKernel("weights of the first convolution", PixelWeightsKernel,
+  LaunchKernel("weight gradient of the first convolution", PixelWeightsKernel,
                {.grid = dim3(call.count, kFilterGroups),
                 .block = kThreads,
                 .shared_bytes = bytes,
                 .stream = stream,
-                .follow = call.follow},
+                .order = call.order},
                call);
-  LaunchKernel(
-      "sum over pictures", SumPicturesKernel,
-      {.grid = kSumBlocks, .block = kSumThreads, .stream = stream, .follow = Follow::kOverlap},
-      call);
+  LaunchKernel("sum over images", SumImagesKernel,
+               {.grid = kSumBlocks,
+                .block = kSumThreads,
+                .stream = stream,
+                .order = LaunchOrder::kOverlapPrevious},
+               call);
 }
 
-}  // namespace uper
+}  // namespace uper::cuda

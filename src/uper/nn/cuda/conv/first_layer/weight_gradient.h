@@ -8,41 +8,42 @@
 #include "uper/nn/cuda/runtime/launch_order.h"
 #include "uper/nn/network_spec.h"
 
-namespace uper {
+namespace uper::cuda {
 
-// The gradient of the weights of the first convolution of the Atari network (see PixelConvolution),
-// from pixels as they come:
+// The gradient of the weights of the first convolution of the Atari network (see
+// FirstLayerForward), from bytes:
 //
-//   d_w[i, j, c, f] = scale * sum over pictures, y and x of pixel[c, 4 y + i, 4 x + j] d_out[y, x,
-//   f]
+//   d_w[i, j, c, f] = scale * sum over images, y and x of
+//                     pixel[c, 4 y + i, 4 x + j] d_out[y, x, f]
 //
-// Within a picture in whole numbers, on tensor cores: the d_out of a filter are rounded to 32 bits
-// that begin with the largest of them (see FixedPoint), their sums with pixels are exact and become
-// a float once, more exact than sums in fp32. Pictures are added up in fp32, in order. If a d_out
-// is not finite, all results of its filter are not a number.
+// Within an image, tensor cores add whole numbers. The d_out of a filter are rounded to 32 bits
+// that begin with the largest of them (see FixedPoint). Their sums with pixels are exact and are
+// rounded to float once, so they are more accurate than fp32 sums. Images are added up in fp32, in
+// order. If a d_out is not finite, all results of its filter are NaN.
 
-struct PixelWeights {
+struct FirstLayerWeightGradient {
   ImageShape in, out;
-  float scale = 1;  // of a pixel
+  float scale = 1;  // of a pixel value
   int count = 1;
-  // [count, channel, height, width]. With Follow::kOverlap they are read before the kernel before
-  // this one ends: they must have been there when that one was started.
+  // [count, channel, height, width]. With LaunchOrder::kOverlapPrevious they are read before the
+  // previous kernel ends, so they must have been written before that kernel started.
   const std::uint8_t* pixels = nullptr;  // 4-byte aligned
   const float* d_out = nullptr;          // [count, row, column, filter]
-  float* parts = nullptr;                // [PixelWeightParts()], 8-byte aligned: scratch
-  float* d_w = nullptr;                  // [kernel row, kernel column, channel, filter]
-  float* d_bias = nullptr;               // [filter]
-  double* squares = nullptr;  // [PixelWeightSquares()]: sums over parts of the squared results
-  Follow follow = Follow::kAfter;
+  float* parts = nullptr;   // [FirstLayerWeightGradientParts()], 8-byte aligned: scratch
+  float* d_w = nullptr;     // [kernel row, kernel column, channel, filter]
+  float* d_bias = nullptr;  // [filter]
+  double* squares =
+      nullptr;  // [FirstLayerWeightGradientSquares()]: partial sums of the squared results
+  LaunchOrder order = LaunchOrder::kSerial;
 };
 
-// Whether LaunchPixelWeights() can do this layer, for which SuitsPixelConvolution() holds: there
-// may be too many positions for exact sums.
-bool SuitsPixelWeights(const ImageShape& out);
+// Whether LaunchFirstLayerWeightGradient() supports this layer: with too many positions the sums
+// would not be exact. REQUIRES: SupportsFirstLayerForward() holds for the layer.
+bool SupportsFirstLayerWeightGradient(const ImageShape& out);
 
-std::size_t PixelWeightParts(int count);
-int PixelWeightSquares();
+std::size_t FirstLayerWeightGradientParts(int count);
+int FirstLayerWeightGradientSquares();
 
-void LaunchPixelWeights(const PixelWeights& call, cudaStream_t stream);
+void LaunchFirstLayerWeightGradient(const FirstLayerWeightGradient& call, cudaStream_t stream);
 
-}  // namespace uper
+}  // namespace uper::cuda

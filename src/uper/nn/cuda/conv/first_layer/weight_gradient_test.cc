@@ -11,7 +11,7 @@
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cuda {
 namespace {
 
 constexpr int kTaps = 8, kStep = 4, kPlanes = 4, kUnits = 32;
@@ -47,20 +47,20 @@ struct WeightsData {
   std::vector<float> d_out;
 };
 
-// d_w and behind it d_bias, in double.
+// d_w, followed by d_bias, in double.
 std::vector<double> PlainWeights(const WeightsCase& c, const WeightsData& data, double scale) {
   const ImageShape in = InOf(c), out = OutOf(c);
   std::vector<double> result(kWeightCount + kUnits);
   for (std::size_t place = 0; place < data.d_out.size() / kUnits; ++place) {
     const std::size_t positions = std::size_t{1} * out.height * out.width;
-    const std::size_t picture = place / positions;
+    const std::size_t image = place / positions;
     const int y = static_cast<int>(place % positions) / out.width;
     const int x = static_cast<int>(place % out.width);
     const float* d = data.d_out.data() + place * kUnits;
     for (int tap = 0; tap < kTaps * kTaps * kPlanes; ++tap) {
       const int row = y * kStep + tap / kPlanes / kTaps;
       const int column = x * kStep + tap / kPlanes % kTaps;
-      const std::size_t plane = picture * kPlanes + tap % kPlanes;
+      const std::size_t plane = image * kPlanes + tap % kPlanes;
       const double pixel = scale * data.pixels[(plane * in.height + row) * in.width + column];
       for (int f = 0; f < kUnits; ++f) result[tap * kUnits + f] += pixel * double{d[f]};
     }
@@ -69,14 +69,14 @@ std::vector<double> PlainWeights(const WeightsCase& c, const WeightsData& data, 
   return result;
 }
 
-// What the kernels are to find, bit by bit: in a picture exact sums of whole numbers.
+// The expected result, bit by bit: exact sums of whole numbers within an image.
 std::vector<float> WholeWeights(const WeightsCase& c, const WeightsData& data, float scale) {
   const ImageShape in = InOf(c), out = OutOf(c);
   const int positions = out.height * out.width;
   std::vector<float> result(kWeightCount + kUnits);
   for (int n = 0; n < c.count * kUnits; ++n) {
-    const int picture = n / kUnits, f = n % kUnits;
-    const float* d = data.d_out.data() + std::size_t{1} * picture * out.size() + f;
+    const int image = n / kUnits, f = n % kUnits;
+    const float* d = data.d_out.data() + std::size_t{1} * image * out.size() + f;
     float largest = 0;
     for (int at = 0; at < positions; ++at) largest = std::max(largest, std::abs(d[at * kUnits]));
     int exponent = 0;
@@ -90,7 +90,7 @@ std::vector<float> WholeWeights(const WeightsCase& c, const WeightsData& data, f
       return std::ldexp(static_cast<float>(sum), exponent - 31);
     };
     for (int tap = 0; tap < kTaps * kTaps * kPlanes; ++tap) {
-      const std::size_t plane = std::size_t{1} * picture * kPlanes + tap % kPlanes;
+      const std::size_t plane = std::size_t{1} * image * kPlanes + tap % kPlanes;
       const std::uint8_t* pixels = data.pixels.data() + plane * in.height * in.width +
                                    tap / kPlanes / kTaps * in.width + tap / kPlanes % kTaps;
       std::int64_t sum = 0;
@@ -106,33 +106,33 @@ std::vector<float> WholeWeights(const WeightsCase& c, const WeightsData& data, f
 }
 
 struct Found {
-  std::vector<float> results;  // d_w and behind it d_bias
+  std::vector<float> results;  // d_w, followed by d_bias
   double squares = 0;
 };
 
 Found RunWeights(const WeightsCase& c, const WeightsData& data, float scale) {
   const DeviceBuffer<std::uint8_t> pixels = OnGpu(data.pixels);
   const DeviceBuffer<float> d_out = OnGpu(data.d_out);
-  DeviceBuffer<float> parts = Poisoned(PixelWeightParts(c.count));
+  DeviceBuffer<float> parts = Poisoned(FirstLayerWeightGradientParts(c.count));
   DeviceBuffer<float> found = Poisoned(kWeightCount + kUnits);
-  DeviceBuffer<double> squares =
-      OnGpu(std::vector<double>(PixelWeightSquares(), std::numeric_limits<double>::quiet_NaN()));
-  LaunchPixelWeights({.in = InOf(c),
-                      .out = OutOf(c),
-                      .scale = scale,
-                      .count = c.count,
-                      .pixels = pixels.data(),
-                      .d_out = d_out.data(),
-                      .parts = parts.data(),
-                      .d_w = found.data(),
-                      .d_bias = found.data() + kWeightCount,
-                      .squares = squares.data()},
-                     nullptr);
+  DeviceBuffer<double> squares = OnGpu(std::vector<double>(
+      FirstLayerWeightGradientSquares(), std::numeric_limits<double>::quiet_NaN()));
+  LaunchFirstLayerWeightGradient({.in = InOf(c),
+                                  .out = OutOf(c),
+                                  .scale = scale,
+                                  .count = c.count,
+                                  .pixels = pixels.data(),
+                                  .d_out = d_out.data(),
+                                  .parts = parts.data(),
+                                  .d_w = found.data(),
+                                  .d_bias = found.data() + kWeightCount,
+                                  .squares = squares.data()},
+                                 nullptr);
   const std::vector<double> sums = FromGpu(squares);
   return {.results = FromGpu(found), .squares = std::accumulate(sums.begin(), sums.end(), 0.0)};
 }
 
-// Compared with plain loops. Returns d_w and d_bias.
+// Compares with plain loops. Returns d_w and d_bias.
 std::vector<float> CheckWeights(const WeightsCase& c) {
   SCOPED_TRACE(testing::Message() << c.height << "x" << c.width << " count " << c.count << " whole "
                                   << c.whole);
@@ -153,8 +153,8 @@ std::vector<float> CheckWeights(const WeightsCase& c) {
 
 class PixelWeightsTest : public GpuTest {};
 
-// Rows of whole fours of positions or not; fewer rows than lanes have and so many that memory is
-// used again; rows below the last window; pictures that are added up in one round or two.
+// Rows with and without whole groups of four positions; fewer rows than lanes, and so many that
+// memory is reused; rows below the last window; images that are added in one round or two.
 TEST_F(PixelWeightsTest, AllSizes) {
   for (const bool whole : {false, true}) {
     CheckWeights({8, 8, 1, whole});
@@ -173,7 +173,7 @@ TEST_F(PixelWeightsTest, RepeatsBitForBit) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(SameBits(CheckWeights({84, 84, 32}), first));
 }
 
-TEST_F(PixelWeightsTest, SumsOfAPictureAreExact) {
+TEST_F(PixelWeightsTest, SumsOfAnImageAreExact) {
   for (const WeightsCase& c : {WeightsCase{84, 84, 1}, WeightsCase{84, 84, 3},
                                WeightsCase{29, 44, 2}, WeightsCase{200, 84, 1}}) {
     const WeightsData data(c);
@@ -183,8 +183,8 @@ TEST_F(PixelWeightsTest, SumsOfAPictureAreExact) {
   }
 }
 
-// Most are 0 beside the largest, of other filters all are far from those of the first, and some are
-// as small as numbers get.
+// Most values are 0 beside the largest. Other filters have other magnitudes, and some values are as
+// small as floats get.
 TEST_F(PixelWeightsTest, NumbersOfAllSizes) {
   const WeightsCase c{84, 84, 2};
   WeightsData data(c);
@@ -196,7 +196,7 @@ TEST_F(PixelWeightsTest, NumbersOfAllSizes) {
   EXPECT_TRUE(SameBits(RunWeights(c, data, 1).results, WholeWeights(c, data, 1)));
 }
 
-// The largest sums there can be: all pixels are white and all d_out of a filter the same.
+// The largest possible sums: all pixels are white, and all d_out of a filter are equal.
 TEST_F(PixelWeightsTest, LargestSums) {
   const WeightsCase c{84, 84, 1};
   WeightsData data(c);
@@ -235,16 +235,16 @@ TEST_F(PixelWeightsTest, WhatIsNotFiniteStaysInItsFilter) {
   EXPECT_TRUE(std::isnan(found.squares));
 }
 
-TEST(PixelWeightsSizeTest, PicturesMayBeHighButNotWide) {
-  const auto suits = [](int height, int width) {
-    return SuitsPixelWeights(OutOf({height, width, 1}));
+TEST(PixelWeightsSizeTest, ImagesMayBeHighButNotWide) {
+  const auto is_supported = [](int height, int width) {
+    return SupportsFirstLayerWeightGradient(OutOf({height, width, 1}));
   };
-  EXPECT_TRUE(suits(84, 84));
-  EXPECT_TRUE(suits(500, 84));
-  EXPECT_TRUE(suits(6600, 84));
-  EXPECT_FALSE(suits(6700, 84));  // sums of bytes' products would need more than 32 bits
-  EXPECT_FALSE(suits(84, 88));
+  EXPECT_TRUE(is_supported(84, 84));
+  EXPECT_TRUE(is_supported(500, 84));
+  EXPECT_TRUE(is_supported(6600, 84));
+  EXPECT_FALSE(is_supported(6700, 84));  // sums of products of bytes would need more than 32 bits
+  EXPECT_FALSE(is_supported(84, 88));
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cuda
