@@ -1,8 +1,8 @@
 #pragma once
 
 // A fake of DeviceReplay in plain host code, with the host's sum tree and any learner. It reports
-// updates and frames as late as the interface allows, so that tests find callers that rely on more
-// than the order of the calls.
+// updates as late as the interface allows. So tests find callers that rely on more than the order
+// of the calls.
 
 #include <cstring>
 #include <deque>

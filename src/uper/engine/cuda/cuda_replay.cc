@@ -341,8 +341,8 @@ void CudaReplay::RecordStatistics(const SampleStatistics& statistics, cudaStream
                    stream);
 }
 
-void CudaReplay::EnqueueEnd(const UpdateState* step, cudaStream_t stream, LaunchOrder order) {
-  LaunchReport(memory_, static_cast<int>(kMaxUnreportedUpdates), step, report_headers_.data(),
+void CudaReplay::EnqueueEnd(const UpdateState* state, cudaStream_t stream, LaunchOrder order) {
+  LaunchReport(memory_, static_cast<int>(kMaxUnreportedUpdates), state, report_headers_.data(),
                stream, order);
 }
 
@@ -376,9 +376,9 @@ DeviceUpdateReport CudaReplay::TakeReport() {
   for (std::size_t j = 0; j < batch_; ++j) {
     ids_[j] = first_ids_[entry] + Ring{spec_.capacity}.RankOf(first_slot, report_slots_[at + j]);
   }
-  return {.loss = header.step.loss,
-          .gradient_norm = header.step.gradient_norm,
-          .finite = header.step.finite != 0,
+  return {.loss = header.update.loss,
+          .gradient_norm = header.update.gradient_norm,
+          .finite = header.update.finite != 0,
           .massless = header.massless != 0,
           .ids = ids_,
           .probabilities = report_probabilities_.span().subspan(at, batch_),

@@ -54,7 +54,7 @@ class CudaReplay final : public DeviceReplay, private ReplayGraphNodes {
   void EnqueueBatch(const BatchPointers& to, bool on_critical_path, cudaStream_t stream) override;
   void EnqueueAppend(cudaStream_t stream) override;
   void RecordStatistics(const SampleStatistics& statistics, cudaStream_t stream) override;
-  void EnqueueEnd(const UpdateState* step, cudaStream_t stream, LaunchOrder order) override;
+  void EnqueueEnd(const UpdateState* state, cudaStream_t stream, LaunchOrder order) override;
   void EnqueueObservations(const FramePointerEntry* frames, int count, std::byte* to,
                            cudaStream_t stream) override;
   void PutInputs(const DeviceUpdate& update, std::size_t entry);

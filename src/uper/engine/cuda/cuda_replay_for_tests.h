@@ -181,8 +181,8 @@ inline std::vector<double> Uniforms(RandomStream& stream, int batch = kBatch) {
   return uniforms;
 }
 
-// A learner on the GPU with its replay memory, beside a replay buffer on the host and a learner on
-// the CPU that make the same steps.
+// A learner on the GPU with its replay memory. A replay buffer on the host and a learner on the CPU
+// make the same updates.
 struct Pair {
   Pair(const DeviceReplaySpec& spec, int stack)
       : store(spec),

@@ -407,12 +407,12 @@ __global__ void __launch_bounds__(kThreads)
   __threadfence_system();
 }
 
-__global__ void ReportKernel(ReplayNumbers* numbers, int ring, const UpdateState* step,
+__global__ void ReportKernel(ReplayNumbers* numbers, int ring, const UpdateState* state,
                              ReplayReportHeader* headers) {
   AwaitPredecessor();
   const unsigned long long update = numbers->reports;
   ReplayReportHeader& header = headers[update % ring];
-  header.step = *step;
+  header.update = *state;
   numbers->reports = update + 1;
   __threadfence_system();
   *const_cast<volatile unsigned long long*>(&header.sequence) = update + 1;
@@ -478,11 +478,11 @@ void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream) {
   CheckCuda(cudaGetLastError(), "setting priorities");
 }
 
-void LaunchReport(const ReplayMemory& memory, int ring, const UpdateState* step,
+void LaunchReport(const ReplayMemory& memory, int ring, const UpdateState* state,
                   ReplayReportHeader* headers, cudaStream_t stream, LaunchOrder order) {
   LaunchKernel("reporting an update", ReportKernel,
                {.grid = 1, .block = 1, .stream = stream, .order = order}, memory.numbers, ring,
-               step, headers);
+               state, headers);
 }
 
 void LaunchGatherStacks(const ReplayMemory& memory, const FramePointerEntry* frames, int count,

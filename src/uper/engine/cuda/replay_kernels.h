@@ -112,7 +112,7 @@ void LaunchBatch(const ReplayDraw& draw, bool on_critical_path, cudaStream_t str
 
 // What an update reports to the host: rings in pinned memory, [ring, batch] except `headers`.
 struct ReplayReportHeader {
-  UpdateState step;
+  UpdateState update;
   int massless = 0;
   unsigned long long sequence = 0;  // written last: 1 + number of the update
 };
@@ -142,7 +142,7 @@ struct ReplayPriorities {
 // next draw may follow.
 void LaunchPriorities(const ReplayPriorities& call, cudaStream_t stream);
 // Writes the rest of the header, last of all.
-void LaunchReport(const ReplayMemory& memory, int ring, const UpdateState* step,
+void LaunchReport(const ReplayMemory& memory, int ring, const UpdateState* state,
                   ReplayReportHeader* headers, cudaStream_t stream, LaunchOrder order);
 
 // Copies frames to observations [count, stack_depth, frame].

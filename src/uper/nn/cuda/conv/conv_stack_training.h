@@ -11,7 +11,7 @@ namespace uper::cuda {
 
 // The three convolutions of the Atari network in one kernel, for training: it stores the results of
 // all layers. It is meant for enough images to fill a large GPU with two blocks per image. A block
-// computes half of the first layer's rows and half of the other layers' filters, and sends its
+// computes half of the first layer's rows and half of the other layers' filters. It sends its
 // results to the shared memory of the other block. The first layer has the sums of
 // LaunchFirstLayerForwardExact(). NaNs propagate from layer to layer.
 

@@ -9,9 +9,9 @@
 #include "uper/nn/cuda/runtime/launch.cuh"
 
 // Outputs of chosen actions. A block handles a group of up to kSamples samples with the same action
-// of one member, and one part of the hidden units, which its warps split. A warp loads the weights
-// of its units itself, several fetches ahead, and waits for other warps only before the sums are
-// added up. The additions of an output have one order: units of a warp, warps, parts.
+// of one member. It handles one part of the hidden units, which its warps split. A warp loads the
+// weights of its units itself, several fetches ahead, and waits for other warps only before the
+// sums are added up. The additions of an output have one order: units of a warp, warps, parts.
 
 namespace uper::cuda {
 namespace {

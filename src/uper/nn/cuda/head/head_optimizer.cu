@@ -26,7 +26,7 @@ static_assert(kUnits == 4);
 
 struct HeadUpdate {
   UpdateRules rules;
-  OptimizerPass kind = OptimizerPass::kFinal;
+  OptimizerPass pass = OptimizerPass::kFinal;
   HeadShape shape;
   HeadGradient gradient;
   ParameterUpdate weights;
@@ -103,10 +103,10 @@ struct CachePolicies {
 };
 
 // Starts to load a piece after the previous piece has been stored.
-__device__ void Fetch(const HeadUpdate& step, const HeadPiece& piece, const Stage& to,
+__device__ void Fetch(const HeadUpdate& update, const HeadPiece& piece, const Stage& to,
                       ArrivalBarrier& here, int lane) {
-  const ParameterBlock& from = step.weights.from;
-  if (step.whole_groups) {
+  const ParameterBlock& from = update.weights.from;
+  if (update.whole_groups) {
     if (lane > 0) return;
     AwaitStoresRead();
     const CachePolicies policies;
@@ -116,7 +116,7 @@ __device__ void Fetch(const HeadUpdate& step, const HeadPiece& piece, const Stag
     StartLoad(to.v(), from.v + piece.at, piece.bytes(), policies.moments, here);
     return;
   }
-  const int outputs = step.shape.outputs;
+  const int outputs = update.shape.outputs;
   CopyRows(from.p + piece.at, outputs, piece, lane, to.p(), piece.width);
   CopyRows(from.m + piece.at, outputs, piece, lane, to.m(), piece.width);
   CopyRows(from.v + piece.at, outputs, piece, lane, to.v(), piece.width);
@@ -125,11 +125,11 @@ __device__ void Fetch(const HeadUpdate& step, const HeadPiece& piece, const Stag
 }
 
 // Starts to store a piece that all lanes have updated.
-__device__ void Put(const HeadUpdate& step, const HeadPiece& piece, const Stage& from, int lane) {
-  const ParameterBlock& to = step.weights.to;
+__device__ void Put(const HeadUpdate& update, const HeadPiece& piece, const Stage& from, int lane) {
+  const ParameterBlock& to = update.weights.to;
   FenceStores();
   __syncwarp();
-  if (step.whole_groups) {
+  if (update.whole_groups) {
     if (lane > 0) return;
     const CachePolicies policies;
     StartStore(to.p + piece.at, from.p(), piece.bytes(), policies.weights);
@@ -138,7 +138,7 @@ __device__ void Put(const HeadUpdate& step, const HeadPiece& piece, const Stage&
     CommitStores();
     return;
   }
-  const int outputs = step.shape.outputs;
+  const int outputs = update.shape.outputs;
   CopyRows(from.p(), piece.width, piece, lane, to.p + piece.at, outputs);
   CopyRows(from.m(), piece.width, piece, lane, to.m + piece.at, outputs);
   CopyRows(from.v(), piece.width, piece, lane, to.v + piece.at, outputs);
@@ -152,12 +152,12 @@ struct SampleTerm {
   float d_out[kLane];
 
   template <bool kWhole>
-  __device__ SampleTerm(const HeadUpdate& step, const HeadGroup& group, const HeadPiece& piece,
+  __device__ SampleTerm(const HeadUpdate& update, const HeadGroup& group, const HeadPiece& piece,
                         int b, int lane, std::bool_constant<kWhole>) {
-    const HeadShape& s = step.shape;
-    const float* hidden = step.gradient.hidden + b * s.hidden_total() +
+    const HeadShape& s = update.shape;
+    const float* hidden = update.gradient.hidden + b * s.hidden_total() +
                           MemberUnits(s, group.member) + group.first_unit;
-    if (step.whole_groups) {
+    if (update.whole_groups) {
       const float4 four = __ldg(reinterpret_cast<const float4*>(hidden));
       units[0] = four.x;
       units[1] = four.y;
@@ -167,7 +167,7 @@ struct SampleTerm {
 #pragma unroll
       for (int u = 0; u < kUnits; ++u) units[u] = u < piece.units ? __ldg(hidden + u) : 0.0F;
     }
-    const float* d = step.gradient.d_out + (b * s.members + group.member) * s.outputs +
+    const float* d = update.gradient.d_out + (b * s.members + group.member) * s.outputs +
                      piece.first_output + lane;
 #pragma unroll
     for (int i = 0; i < kLane; ++i) {
@@ -204,9 +204,9 @@ __device__ bool HasGradient(const HeadGradient& gradient, const HeadGroup& group
 // g [unit][output of the lane]: the piece's gradient, samples in ascending order. Two samples are
 // loaded at a time.
 template <int kLane, bool kWhole>
-__device__ void AddGradient(const HeadUpdate& step, const HeadGroup& group, const HeadPiece& piece,
-                            int lane, float (&g)[kUnits][kLane]) {
-  const HeadGradient& gradient = step.gradient;
+__device__ void AddGradient(const HeadUpdate& update, const HeadGroup& group,
+                            const HeadPiece& piece, int lane, float (&g)[kUnits][kLane]) {
+  const HeadGradient& gradient = update.gradient;
   const std::bool_constant<kWhole> whole;
   for (int first = 0; first < gradient.batch; first += kWarpSize) {
     const auto take = [&](unsigned& left) {
@@ -216,12 +216,12 @@ __device__ void AddGradient(const HeadUpdate& step, const HeadGroup& group, cons
     };
     unsigned left = LearnersOf(gradient, group, first, lane);
     while (left != 0) {
-      const SampleTerm<kLane> one(step, group, piece, take(left), lane, whole);
+      const SampleTerm<kLane> one(update, group, piece, take(left), lane, whole);
       if (left == 0) {
         one.AddTo(g);
         break;
       }
-      const SampleTerm<kLane> two(step, group, piece, take(left), lane, whole);
+      const SampleTerm<kLane> two(update, group, piece, take(left), lane, whole);
       one.AddTo(g);
       two.AddTo(g);
     }
@@ -230,7 +230,7 @@ __device__ void AddGradient(const HeadUpdate& step, const HeadGroup& group, cons
 
 // Updates in place. Adds the lane's new weights of each unit to `sums`.
 template <bool kAdam, int kLane, bool kWhole>
-__device__ void UpdatePiece(const HeadUpdate& step, const UpdateScales& scales,
+__device__ void UpdatePiece(const HeadUpdate& update, const UpdateScales& scales,
                             const HeadPiece& piece, const Stage& stage, int lane,
                             const float (&g)[kUnits][kLane], float (&sums)[kUnits]) {
   int place = lane;
@@ -244,7 +244,7 @@ __device__ void UpdatePiece(const HeadUpdate& step, const UpdateScales& scales,
       float& m = stage.m()[place + i * kWarpSize];
       float& v = stage.v()[place + i * kWarpSize];
       float new_p = p, new_m = m, new_v = v;
-      UpdateParameter<kAdam>(step.rules, scales, g[u][i] * scales.gradient_scale, new_p, new_m,
+      UpdateParameter<kAdam>(update.rules, scales, g[u][i] * scales.gradient_scale, new_p, new_m,
                              new_v);
       p = new_p;
       m = new_m;
@@ -256,34 +256,35 @@ __device__ void UpdatePiece(const HeadUpdate& step, const UpdateScales& scales,
 }
 
 // Writes the means of the group's rows.
-__device__ void PutMeans(const HeadUpdate& step, const HeadGroup& group, int lane,
+__device__ void PutMeans(const HeadUpdate& update, const HeadGroup& group, int lane,
                          const float (&sums)[kUnits]) {
-  const HeadShape& s = step.shape;
+  const HeadShape& s = update.shape;
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
     const float mean = WarpSum(sums[u]) / static_cast<float>(s.outputs);
     if (lane > 0 || u >= group.units) continue;
     const int unit = group.first_unit + u;
-    step.tables.member_weights[(group.member * s.actions + group.action) * s.hidden + unit] = mean;
+    update.tables.member_weights[(group.member * s.actions + group.action) * s.hidden + unit] =
+        mean;
     if (!s.separate_hidden) continue;
-    step.tables.mean_weights[group.action * s.hidden_total() + group.member * s.hidden + unit] =
+    update.tables.mean_weights[group.action * s.hidden_total() + group.member * s.hidden + unit] =
         mean / static_cast<float>(s.members);
   }
 }
 
 // The warp that finishes the last member of a group averages over the members. REQUIRES: a fence
 // after the means of the group's rows.
-__device__ void PutMeansOfMembers(const HeadUpdate& step, const HeadGroup& group, int lane) {
-  const HeadShape& s = step.shape;
+__device__ void PutMeansOfMembers(const HeadUpdate& update, const HeadGroup& group, int lane) {
+  const HeadShape& s = update.shape;
   bool last = false;
-  unsigned* done = step.tables.members_done + group.index;
+  unsigned* done = update.tables.members_done + group.index;
   if (lane == 0) {
     last = atomicAdd(done, 1U) + 1 == static_cast<unsigned>(s.members);
     if (last) __threadfence();  // before the means of other warps are read
   }
   if (__shfl_sync(kAllLanes, last ? 1 : 0, 0) == 0) return;
   if (lane < group.units) {
-    PutMeanOfMembers(s, step.tables, group.action, group.first_unit + lane);
+    PutMeanOfMembers(s, update.tables, group.action, group.first_unit + lane);
   }
   if (lane == 0) *done = 0;
 }
@@ -297,15 +298,15 @@ __host__ __device__ int StageRoom(int tile, int outputs) {
 // update averages over the members of a speculative update.
 template <bool kAdam, int kLane, bool kWhole>
 __global__ void __launch_bounds__(kThreads)
-    HeadOptimizerKernel(const __grid_constant__ HeadUpdate step) {
+    HeadOptimizerKernel(const __grid_constant__ HeadUpdate update) {
   constexpr int kTile = kLane * kWarpSize;
   extern __shared__ __align__(16) float memory[];
   __shared__ ArrivalBarrier barriers[kWarps];
-  const HeadShape& s = step.shape;
+  const HeadShape& s = update.shape;
   AwaitPredecessor();
-  if (!IsDue(step.kind, *step.state)) return;
-  const bool average_members = step.kind != OptimizerPass::kSpeculative && !s.separate_hidden;
-  const UpdateScales scales = UpdateScalesOf(step.kind, *step.state);
+  if (!IsDue(update.pass, *update.state)) return;
+  const bool average_members = update.pass != OptimizerPass::kSpeculative && !s.separate_hidden;
+  const UpdateScales scales = UpdateScalesOf(update.pass, *update.state);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   ArrivalBarrier& here = barriers[warp];
@@ -323,23 +324,23 @@ __global__ void __launch_bounds__(kThreads)
   for (int item = first_item; item < items; item += step_to_next) {
     const HeadGroup group(s, item);
     // A gradient of zeros was not clipped: the speculative update was right.
-    if (step.kind == OptimizerPass::kRedo && !HasGradient(step.gradient, group, lane)) continue;
+    if (update.pass == OptimizerPass::kRedo && !HasGradient(update.gradient, group, lane)) continue;
     float sums[kUnits] = {};
     for (int first = 0; first < s.outputs; first += kTile) {
       const HeadPiece piece(s, group, first, kTile);
-      Fetch(step, piece, stage, here, lane);
+      Fetch(update, piece, stage, here, lane);
       float g[kUnits][kLane] = {};
-      AddGradient<kLane, kWhole>(step, group, piece, lane, g);
+      AddGradient<kLane, kWhole>(update, group, piece, lane, g);
       here.Wait(fetches++);
-      UpdatePiece<kAdam, kLane, kWhole>(step, scales, piece, stage, lane, g, sums);
-      Put(step, piece, stage, lane);
+      UpdatePiece<kAdam, kLane, kWhole>(update, scales, piece, stage, lane, g, sums);
+      Put(update, piece, stage, lane);
     }
-    PutMeans(step, group, lane, sums);
+    PutMeans(update, group, lane, sums);
   }
   if (average_members) {
     if (lane == 0) __threadfence();
     for (int item = first_item; item < items; item += step_to_next) {
-      PutMeansOfMembers(step, HeadGroup(s, item), lane);
+      PutMeansOfMembers(update, HeadGroup(s, item), lane);
     }
   }
   if (lane == 0) AwaitStoresRead();  // before another block reuses the memory
@@ -370,9 +371,9 @@ int ItemsOf(const HeadShape& shape) {
 }
 
 // A speculative update shares the GPU; a redo runs alone and is waited for.
-int BlocksPerProcessor(OptimizerPass kind, const HeadShape& shape) {
+int BlocksPerProcessor(OptimizerPass pass, const HeadShape& shape) {
   constexpr int kAsManyAsFit = 5;
-  if (kind != OptimizerPass::kSpeculative) return kAsManyAsFit;
+  if (pass != OptimizerPass::kSpeculative) return kAsManyAsFit;
   return IsLongHeadUpdate(shape) ? 3 : 2;
 }
 
@@ -384,7 +385,7 @@ bool IsLongHeadUpdate(const HeadShape& shape) {
   return ItemsOf(shape) > kManyItems;
 }
 
-void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass kind, const HeadShape& shape,
+void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass pass, const HeadShape& shape,
                          const HeadGradient& gradient, const ParameterUpdate& weights,
                          const UpdateState* state, const HeadMeanWeightPointers& tables,
                          cudaStream_t stream, LaunchOrder order) {
@@ -393,7 +394,7 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass kind, const 
             "cudaDeviceGetAttribute");
   const HeadKernel chosen =
       rules.adam ? KernelFor<AdamKernels>(shape.outputs) : KernelFor<RmsPropKernels>(shape.outputs);
-  const int blocks_per_processor = BlocksPerProcessor(kind, shape);
+  const int blocks_per_processor = BlocksPerProcessor(pass, shape);
   const int items = ItemsOf(shape);
   const std::size_t floats = 3 * kWarps * StageRoom(chosen.tile, shape.outputs);
   LaunchKernel(
@@ -405,7 +406,7 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass kind, const 
        .stream = stream,
        .order = order},
       HeadUpdate{.rules = UpdateRules(rules),
-                 .kind = kind,
+                 .pass = pass,
                  .shape = shape,
                  .gradient = gradient,
                  .weights = weights,

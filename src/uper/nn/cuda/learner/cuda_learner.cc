@@ -184,16 +184,16 @@ LearnerOutput CudaLearner::Update(const LearnerBatch& batch) {
   update_graphs_[current_].Launch(main_);
   host_fresh_ = false;
   main_.Synchronize();
-  const UpdateState& step = host_update_state_[0];
-  if (step.finite == 0) {
+  const UpdateState& state = host_update_state_[0];
+  if (state.finite == 0) {
     throw Error(ErrorKind::kNumeric, "update " + std::to_string(updates_ + 1) +
                                          ": the loss or the gradient is not finite (loss " +
-                                         std::to_string(step.loss) + ")");
+                                         std::to_string(state.loss) + ")");
   }
   ++updates_;
   current_ = 1 - current_;
-  return {.loss = step.loss,
-          .gradient_norm = step.gradient_norm,
+  return {.loss = state.loss,
+          .gradient_norm = state.gradient_norm,
           .td_error = host_td_errors_.span(),
           .uncertainty = host_uncertainty_.span()};
 }

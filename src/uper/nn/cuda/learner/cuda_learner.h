@@ -142,7 +142,7 @@ class CudaLearner final : public Learner {
   void EnqueueHeadNorm(ParameterSet& from);
   void EnqueueStatistics(const LossCall& samples, ParameterSet& to, const ChainPosition& position);
   void EnqueueBackward(ParameterSet& from, ParameterSet& to);
-  void EnqueueHeadUpdate(OptimizerPass kind, ParameterSet& from, ParameterSet& to,
+  void EnqueueHeadUpdate(OptimizerPass pass, ParameterSet& from, ParameterSet& to,
                          cudaStream_t stream, LaunchOrder order = LaunchOrder::kSerial);
   void EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to);
   void EnqueueActing(ParameterSet& set, int count, Torso::Pass pass);
@@ -161,7 +161,7 @@ class CudaLearner final : public Learner {
   Torso::Pass PassOf(PassIndex pass, ParameterSet& set);
   // The pass whose values choose the target's actions.
   PassIndex ChoosingPass() const { return spec_.loss.double_q ? kNext : kTarget; }
-  LossCall Samples(ParameterSet& from);
+  LossCall LossCallOf(ParameterSet& from);
   HeadGradient HeadGradientOf(const ParameterSet& from) const;
   HeadForwardMean MeansOf(const float* hidden, CudaHeadMeanWeights& tables, int batch);
   // A part of the batch in this set.

@@ -104,8 +104,8 @@ void CudaLearner::AwaitActionValues(int count, std::span<float> q) {
              "values must fit the count");
   ReadActionValues(count, q);
   backoff_decisions_ = std::max(0, backoff_decisions_ - 1);
-  // After such a long wait we assume that other programs share the GPU, whose time waiting kernels
-  // take, or that decisions wait for updates and not for the host.
+  // A long wait has one of two causes. Other programs use the GPU, and waiting kernels would slow
+  // them down. Or decisions wait for updates and not for the host.
   constexpr std::chrono::microseconds kLong{200};
   if (std::exchange(fed_, false) && std::chrono::steady_clock::now() - fed_at_ > kLong) {
     backoff_decisions_ = kBackoffDecisions;

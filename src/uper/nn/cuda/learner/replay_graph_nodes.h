@@ -44,7 +44,7 @@ class ReplayGraphNodes {
   // runs.
   virtual void EnqueueAppend(cudaStream_t stream) = 0;
   virtual void RecordStatistics(const SampleStatistics& statistics, cudaStream_t stream) = 0;
-  virtual void EnqueueEnd(const UpdateState* step, cudaStream_t stream, LaunchOrder order) = 0;
+  virtual void EnqueueEnd(const UpdateState* state, cudaStream_t stream, LaunchOrder order) = 0;
   // Gathers whole observations from their frames, whose addresses must be known.
   virtual void EnqueueObservations(const FramePointerEntry* frames, int count, std::byte* to,
                                    cudaStream_t stream) = 0;

@@ -33,7 +33,7 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to,
   LaunchBeginUpdate(rules_, update_state_.data(), speculative_stream_);
   CheckCuda(cudaEventRecord(begin_done_, speculative_stream_), "cudaEventRecord");
   EnqueueForwardChosen(from);
-  const LossCall samples = Samples(from);
+  const LossCall samples = LossCallOf(from);
   LaunchLoss(samples, main_, LaunchOrder::kOverlapPrevious);
   // Kernels that are enqueued first find room first.
   const bool head_first = IsLongHeadUpdate(head_);
@@ -137,7 +137,7 @@ void CudaLearner::EnqueueForwardChosen(ParameterSet& from) {
   LaunchForwardChosen(head_, spec_.batch, selections, main_, LaunchOrder::kOverlapPrevious);
 }
 
-LossCall CudaLearner::Samples(ParameterSet& from) {
+LossCall CudaLearner::LossCallOf(ParameterSet& from) {
   return {.loss = spec_.loss,
           .shape = head_,
           .batch = spec_.batch,
@@ -233,9 +233,9 @@ void CudaLearner::EnqueueBackward(ParameterSet& from, ParameterSet& to) {
   CheckCuda(cudaStreamWaitEvent(main_, squares_done_), "cudaStreamWaitEvent");
 }
 
-void CudaLearner::EnqueueHeadUpdate(OptimizerPass kind, ParameterSet& from, ParameterSet& to,
+void CudaLearner::EnqueueHeadUpdate(OptimizerPass pass, ParameterSet& from, ParameterSet& to,
                                     cudaStream_t stream, LaunchOrder order) {
-  LaunchHeadOptimizer(rules_, kind, head_, HeadGradientOf(from),
+  LaunchHeadOptimizer(rules_, pass, head_, HeadGradientOf(from),
                       {from.block(head_w_), to.block(head_w_)}, update_state_.data(),
                       to.tables.pointers(), stream, order);
 }

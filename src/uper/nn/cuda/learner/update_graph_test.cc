@@ -157,7 +157,7 @@ double RelusOf(const LearnerSpec& spec) {
 }
 
 // `updates` updates, each from the CPU's state. If an update differs, it must be so close to a kink
-// that rounding decides the side; then only numbers that depend on the kink may differ. Of four
+// that rounding decides the side. Then only numbers that depend on the kink may differ. Of four
 // million ReLUs one may be so close: 1 of 100 updates of MinAtar's size. Otherwise the samples'
 // gradients cancel unusually far; then the tolerance is relative to the samples' gradients.
 void ExpectSameUpdates(const Agent& agent, int updates) {

@@ -10,8 +10,8 @@ namespace uper::cuda {
 // it continues with zeros and sets `timed_out`, so that nothing hangs if no frame comes.
 inline constexpr unsigned long long kMaxFrameWait = 1'000'000;
 
-// A relaxed load is enough. What the host wrote before the entry is in no cache of the GPU, and it
-// is loaded from the address that the entry holds, so it cannot be older.
+// A relaxed load is enough. What the host wrote before the entry is in no cache of the GPU. It is
+// loaded from the address that the entry holds, so it cannot be older than the entry.
 __device__ inline std::uint64_t LoadEntry(const FramePointerEntry::Copy* entry) {
   std::uint64_t bits;
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];"

@@ -98,7 +98,7 @@ bool IsLongHeadUpdate(const HeadShape& shape);
 // Updates the head's weights; their gradient is formed in registers. `weights` starts at the head's
 // weights. Also updates the mean weights, except the ensemble mean of a speculative update with a
 // shared hidden layer: LaunchFinishUpdate() does that.
-void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass kind, const HeadShape& shape,
+void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass pass, const HeadShape& shape,
                          const HeadGradient& gradient, const ParameterUpdate& weights,
                          const UpdateState* state, const HeadMeanWeightPointers& tables,
                          cudaStream_t stream, LaunchOrder order = LaunchOrder::kSerial);

@@ -255,8 +255,8 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
         const HeadMeanWeightPointers tables{.member_weights = member_weights.data(),
                                             .mean_weights = mean_weights.data(),
                                             .members_done = members_done.data()};
-        const auto launch = [&](OptimizerPass kind) {
-          LaunchHeadOptimizer(rules, kind, s, gradient, {block, block}, state.data(), tables,
+        const auto launch = [&](OptimizerPass pass) {
+          LaunchHeadOptimizer(rules, pass, s, gradient, {block, block}, state.data(), tables,
                               nullptr);
         };
         if (step == 1) {
@@ -318,9 +318,9 @@ TEST_F(OptimizerKernelsTest, AStepThatIsMadeAgainIsAPlainStep) {
         const HeadMeanWeightPointers tables{.member_weights = member_weights.data(),
                                             .mean_weights = mean_weights.data(),
                                             .members_done = members_done.data()};
-        const auto launch = [&](OptimizerPass kind) {
+        const auto launch = [&](OptimizerPass pass) {
           LaunchHeadOptimizer(
-              rules, kind, s, gradient,
+              rules, pass, s, gradient,
               {{p.data(), m.data(), v.data()}, {new_p.data(), new_m.data(), new_v.data()}},
               state.data(), tables, nullptr);
         };

@@ -6,8 +6,8 @@ namespace uper::cuda {
 
 // The update of one parameter, and its constants.
 
-__device__ inline bool IsDue(OptimizerPass kind, const UpdateState& state) {
-  switch (kind) {
+__device__ inline bool IsDue(OptimizerPass pass, const UpdateState& state) {
+  switch (pass) {
     case OptimizerPass::kSpeculative:
       return true;
     case OptimizerPass::kRedo:
@@ -36,8 +36,8 @@ struct UpdateRules {
 struct UpdateScales {
   float gradient_scale, rate, root_scale;
 };
-__device__ inline UpdateScales UpdateScalesOf(OptimizerPass kind, const UpdateState& state) {
-  return {.gradient_scale = kind == OptimizerPass::kSpeculative ? 1.0F : state.gradient_scale,
+__device__ inline UpdateScales UpdateScalesOf(OptimizerPass pass, const UpdateState& state) {
+  return {.gradient_scale = pass == OptimizerPass::kSpeculative ? 1.0F : state.gradient_scale,
           .rate = state.rate,
           .root_scale = state.root_scale};
 }

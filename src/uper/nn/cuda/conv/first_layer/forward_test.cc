@@ -144,13 +144,13 @@ TEST_F(PixelConvolutionTest, EveryPrecisionHasBitsOfItsOwn) {
 struct ExactCase {
   static constexpr int kTaps = kPixelTaps * kPixelTaps * kPixelPlanes;
 
-  ExactCase(int height, int width, int count)
+  ExactCase(int height, int width, int images)
       : in{.height = height, .width = width, .channels = kPixelPlanes},
         out{.height = (height - kPixelTaps) / kPixelStride + 1,
             .width = (width - kPixelTaps) / kPixelStride + 1,
             .channels = kPixelUnits},
-        count(count),
-        pixels(RandomPixels(std::size_t{1} * count * in.size(), "pixels")),
+        count(images),
+        pixels(RandomPixels(std::size_t{1} * images * in.size(), "pixels")),
         w(RandomWeights(kTaps * kPixelUnits, "w", false)),
         bias(RandomWeights(kPixelUnits, "bias", false)) {}
 
