@@ -68,13 +68,13 @@ class Posix : public FileSystem {
     return error.value();
   }
   int Size(const Path& path, std::uint64_t* bytes) override {
-    struct stat status {};
+    struct stat status{};
     if (lstat(path.c_str(), &status) != 0) return errno;
     *bytes = static_cast<std::uint64_t>(status.st_size);
     return S_ISREG(status.st_mode) ? 0 : EINVAL;
   }
   int FreeBytes(const Path& folder, std::uint64_t* bytes) override {
-    struct statvfs status {};
+    struct statvfs status{};
     if (statvfs(folder.c_str(), &status) != 0) return errno;
     *bytes = std::uint64_t{status.f_bavail} * status.f_frsize;
     return 0;
@@ -82,7 +82,7 @@ class Posix : public FileSystem {
   int Read(const Path& path, std::uint64_t limit, std::vector<std::byte>* bytes) override {
     // Not blocking: a pipe of that name must not hold us up.
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    struct stat status {};
+    struct stat status{};
     if (file.get() < 0 || fstat(file.get(), &status) != 0) return errno;
     if (!S_ISREG(status.st_mode)) return EINVAL;
     if (static_cast<std::uint64_t>(status.st_size) > limit) return EFBIG;

@@ -76,9 +76,7 @@ TEST(SafetensorsTest, TypedAccessIsChecked) {
 TEST(SafetensorsTest, WhatCannotBeReadBackIsNotWritten) {
   const std::vector<float> floats = {1, 2};
   const auto encode = [&](const std::string& name, std::vector<std::uint64_t> shape) {
-    return Catch([&] {
-             EncodeSafetensors({{name, AsTensor<float>(floats, std::move(shape))}});
-           })
+    return Catch([&] { EncodeSafetensors({{name, AsTensor<float>(floats, std::move(shape))}}); })
         .kind;
   };
   EXPECT_EQ(encode("", {2}), ErrorKind::kInternal);

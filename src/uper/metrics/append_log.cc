@@ -38,7 +38,7 @@ std::string ReadAll(int descriptor, std::uint64_t bytes) {
 }
 
 std::uint64_t SizeOf(int descriptor) {
-  struct stat status {};
+  struct stat status{};
   return fstat(descriptor, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 

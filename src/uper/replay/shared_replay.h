@@ -27,8 +27,9 @@ class SharedReplay {
 
   explicit SharedReplay(Replay replay) : replay_(std::move(replay)) {}
 
-  std::uint64_t AddFrame(
-      std::span<const std::uint8_t> pixels) requires std::same_as<Observations, FrameStore> {
+  std::uint64_t AddFrame(std::span<const std::uint8_t> pixels)
+    requires std::same_as<Observations, FrameStore>
+  {
     const std::lock_guard lock(mutex_);
     return replay_.AddFrame(pixels);
   }

@@ -69,14 +69,18 @@ TEST_F(AtomicFileTest, AppearsWithCommitOnly) {
 }
 
 TEST_F(AtomicFileTest, WithoutCommitNothingRemains) {
-  { AtomicFile(folder_ / "a").Write("lost"); }
+  {
+    AtomicFile(folder_ / "a").Write("lost");
+  }
   EXPECT_EQ(FilesIn(folder_), 0);
 }
 
 TEST_F(AtomicFileTest, WithoutCommitTheOldContentStays) {
   const fs::path path = folder_ / "a";
   WriteFileAtomically(path, "old");
-  { AtomicFile(path).Write("new"); }
+  {
+    AtomicFile(path).Write("new");
+  }
   EXPECT_EQ(Content(path), "old");
   WriteFileAtomically(path, "new");
   EXPECT_EQ(Content(path), "new");

@@ -83,7 +83,9 @@ TEST_F(CsvWriterTest, OneColumn) {
 }
 
 TEST_F(CsvWriterTest, WithoutCommitThereIsNoFile) {
-  { CsvWriter(path_, {"a"}).Row(1); }
+  {
+    CsvWriter(path_, {"a"}).Row(1);
+  }
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 

@@ -15,7 +15,8 @@ namespace uper {
 
 // What an array in an .npz file may hold.
 template <typename T>
-concept NpyElement = std::same_as<T, std::uint8_t> || std::same_as<T, std::int32_t> ||
+concept NpyElement =
+    std::same_as<T, std::uint8_t> || std::same_as<T, std::int32_t> ||
     std::same_as<T, std::int64_t> || std::same_as<T, float> || std::same_as<T, double>;
 
 // Shape of an array; empty for a single number.

@@ -12,8 +12,7 @@ namespace uper {
 TaskQueue::TaskQueue(const TaskQueueOptions& options, std::function<void(int)> run)
     : run_(std::move(run)), idle_spins_(options.idle_spins), ring_(options.capacity) {
   UPER_CHECK(options.workers >= 0 && options.capacity >= 1, "a queue without room");
-  threads_ = StartThreads(
-      options.workers, [this](int) { Work(); }, [this] { Stop(); });
+  threads_ = StartThreads(options.workers, [this](int) { Work(); }, [this] { Stop(); });
 }
 
 TaskQueue::~TaskQueue() { Stop(); }

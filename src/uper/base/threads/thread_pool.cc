@@ -61,8 +61,8 @@ ScopedFlushDenormals::~ScopedFlushDenormals() { SetFloatMode(saved_); }
 ThreadPool::ThreadPool(const ThreadPoolOptions& options)
     : shares_(std::max(options.threads, 1)), idle_spins_(options.idle_spins) {
   UPER_CHECK(options.threads >= 1, "at least one thread is needed");
-  workers_ = StartThreads(
-      options.threads - 1, [this](int i) { WorkerLoop(i + 1); }, [this] { Stop(); });
+  workers_ =
+      StartThreads(options.threads - 1, [this](int i) { WorkerLoop(i + 1); }, [this] { Stop(); });
 }
 
 ThreadPool::~ThreadPool() { Stop(); }

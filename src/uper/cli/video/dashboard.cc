@@ -71,7 +71,7 @@ void Dashboard::Remember(const Decision& decision) {
 }
 
 // The axis that holds all that was seen in the window, so that it does not jump with each step.
-Dashboard::Range Dashboard::RangeOf(Range Past::*range) const {
+Dashboard::Range Dashboard::RangeOf(Range Past::* range) const {
   Range all = past_.back().*range;
   for (const Past& past : past_) {
     all.low = std::min(all.low, (past.*range).low);

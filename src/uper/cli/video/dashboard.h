@@ -61,7 +61,7 @@ class Dashboard {
     int height = 0;
   };
   struct Trace {
-    double Past::*number;
+    double Past::* number;
     const char* label;
     Colour colour;
     bool from_zero;
@@ -70,7 +70,7 @@ class Dashboard {
   bool has_distribution() const { return spec_.network.outputs > 1; }
   bool has_members() const { return spec_.network.members > 1; }
   void Remember(const Decision& decision);
-  Range RangeOf(Range Past::*range) const;
+  Range RangeOf(Range Past::* range) const;
   void DrawHeader(const DashboardScene& scene);
   void DrawGame(const Picture& game);
   void DrawValues(const Decision& decision, const Box& box);

@@ -84,8 +84,8 @@ class ConfigFieldList {
   }
 
   template <typename Number>
-  requires std::is_arithmetic_v<Number> ConfigField& Add(std::string_view key, Number& field,
-                                                         NumberRange range, std::string doc) {
+    requires std::is_arithmetic_v<Number>
+  ConfigField& Add(std::string_view key, Number& field, NumberRange range, std::string doc) {
     return Append(key, &field, range, std::move(doc));
   }
   ConfigField& Add(std::string_view key, bool& field, std::string doc) {
@@ -95,8 +95,8 @@ class ConfigFieldList {
     return Append(key, &field, {}, std::move(doc));
   }
   template <typename Enum>
-  requires std::is_enum_v<Enum> ConfigField& Add(std::string_view key, Enum& field,
-                                                 std::string doc) {
+    requires std::is_enum_v<Enum>
+  ConfigField& Add(std::string_view key, Enum& field, std::string doc) {
     return Append(key, AccessTo(field), {}, std::move(doc));
   }
 

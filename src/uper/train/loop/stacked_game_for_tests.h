@@ -47,7 +47,8 @@ class StaticEnvironment final : public Environment {
     return {.reward = (action == 1 ? 1.0 : -0.25) * static_cast<int>(observation[0]) / 128,
             .discount = terminated || roll > 0.9 ? 0.0 : 1.0,
             .terminated = terminated,
-            .truncated = roll > 0.1 && roll<0.15, .noisy = roll> 0.5 && roll < 0.7,
+            .truncated = roll > 0.1 && roll < 0.15,
+            .noisy = roll > 0.5 && roll < 0.7,
             .frames = 4};
   }
   void Draw(std::span<std::byte> observation) {

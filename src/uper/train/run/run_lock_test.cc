@@ -29,7 +29,9 @@ TEST_F(RunLockTest, ASecondHolderIsRefusedAndToldWhoHoldsIt) {
 }
 
 TEST_F(RunLockTest, IsFreeAgainAfterwards) {
-  { const RunLock first(lock_); }
+  {
+    const RunLock first(lock_);
+  }
   EXPECT_EQ(FileContent(lock_), "");
   const RunLock second(lock_);
   EXPECT_EQ(FileContent(lock_), EncodeHolder(ThisHolder()));
