@@ -15,7 +15,7 @@ void ReplayBufferOptions::Validate() const {
     throw Error(ErrorKind::kUsage,
                 "capacity must lie in [1, 2^32), not " + std::to_string(capacity));
   }
-  if (!AcceptPriority(initial_priority).value_or(0)) {
+  if (AcceptPriority(initial_priority).value_or(0) == 0) {
     throw Error(ErrorKind::kUsage, "initial_priority must be positive and finite, not " +
                                        std::to_string(initial_priority));
   }
@@ -157,7 +157,7 @@ void ReplayBuffer::SetState(const ReplayBufferState& state) {
   const std::uint64_t items = state.selector.priorities.size();
   if (state.next_id < items || state.first_id != state.next_id - items ||
       state.selector.first_slot != state.first_id % capacity() ||
-      !AcceptPriority(state.largest_priority).value_or(0)) {
+      AcceptPriority(state.largest_priority).value_or(0) == 0) {
     throw Error(ErrorKind::kCorrupt, "replay buffer state contradicts itself");
   }
   selector_->SetState(state.selector);

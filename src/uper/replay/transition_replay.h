@@ -75,9 +75,9 @@ class TransitionReplay {
 
   // Keeps a picture that later transitions name by the returned frame id. May evict the oldest
   // transitions, which used the frame in whose place it goes.
-  std::uint64_t AddFrame(std::span<const std::uint8_t> pixels)
-    requires std::same_as<Observations, FrameStore>
-  {
+  template <typename Store = Observations>
+    requires std::same_as<Store, FrameStore>
+  std::uint64_t AddFrame(std::span<const std::uint8_t> pixels) {
     const std::uint64_t frame = observations_.AddFrame(pixels);
     buffer_.EvictBefore(observations_.first_valid_id());
     return frame;
