@@ -54,6 +54,7 @@ EnvironmentSpec InputOf(const DumpStepOptions& options) {
   if (IsNature(options)) {
     spec.height = spec.width = 84;
     spec.frame_stack = 4;
+    spec.input_scale = 1.0F / 255;
   } else {
     spec.height = spec.width = 10;
     spec.channels = 4;

@@ -130,7 +130,7 @@ int Train(const TrainOptions& options, const StopFlag& stop) {
   MakeRomFolderAbsolute(config);
   // What cannot work is found out before anything is written.
   ResolveDevice(config);
-  MakeEnvironmentFor(config, 0);
+  CheckEnvironmentFor(config);
   const RunFolder folder(options.folder.empty() ? DefaultFolder(config) : options.folder);
   CreateWritableFolder(folder.path());
   const RunLock lock(folder.lock());

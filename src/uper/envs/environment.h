@@ -26,11 +26,14 @@ struct EnvironmentSpec {
   double element_max = 255;
   int frame_stack = 1;          // newest observations that an agent stacks into what it sees
   int max_frames_per_step = 1;  // raw frames
+  float input_scale = 1;        // a network sees each element times this
 
   std::size_t element_bytes() const { return element == Element::kUint8 ? 1 : 4; }
   std::size_t observation_bytes() const {
     return std::size_t{1} * height * width * channels * element_bytes();
   }
+
+  friend bool operator==(const EnvironmentSpec&, const EnvironmentSpec&) = default;
 };
 
 // What one step did, beside the observation.

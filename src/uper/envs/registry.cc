@@ -1,9 +1,10 @@
 #include "uper/envs/registry.h"
 
 #include <algorithm>
-#include <functional>
+#include <deque>
 #include <utility>
 
+#include "uper/base/check.h"
 #include "uper/base/did_you_mean.h"
 #include "uper/base/error.h"
 #include "uper/envs/atari/atari_environment.h"
@@ -11,53 +12,96 @@
 #include "uper/envs/bandit/bandit_environment.h"
 #include "uper/envs/grid/grid_environment.h"
 #include "uper/envs/minatar/minatar_environment.h"
-#include "uper/envs/wrappers/wrap_environment.h"
 
 namespace uper {
 namespace {
 
-// Seed and index name the environment's random streams.
-struct Streams {
-  std::uint64_t seed = 0;
-  std::uint64_t index = 0;
-
-  RandomStream Main() const { return {seed, "environment", index}; }
-};
-
-// Makes the bare environment.
-using MakeBare =
-    std::function<std::unique_ptr<Environment>(const EnvironmentOptions&, const Streams&)>;
-
-struct Maker {
-  std::string name;
-  MakeBare make;
-  EnvironmentDefaults defaults = {};
-  bool noisy_suite = false;  // noise that the options leave off is the suite's
-};
-
-Maker BanditMaker(const std::string& name, double mean_spread) {
-  return {name, [=](const EnvironmentOptions&, const Streams& streams) {
-            return std::make_unique<BanditEnvironment>(
-                name, ConalBanditOptions{.mean_spread = mean_spread}, streams.Main());
-          }};
+EnvironmentEntry BanditEntry(const std::string& name, double mean_spread) {
+  const ConalBanditOptions bandit{.mean_spread = mean_spread};
+  return {.name = name,
+          .describe = [=](const auto&) { return BanditEnvironment::Describe(name, bandit); },
+          .make =
+              [=](const auto&, const EnvironmentStreams& streams) {
+                return std::make_unique<BanditEnvironment>(name, bandit, streams.Main());
+              }};
 }
 
-Maker GridMaker(const std::string& name) {
-  return {name, [=](const EnvironmentOptions&, const Streams& streams) {
+EnvironmentEntry GridEntry(const std::string& name) {
+  return {
+      .name = name,
+      .describe = [=](const auto&) { return GridEnvironment::Describe(name, DefaultGridMap()); },
+      .make =
+          [=](const auto&, const EnvironmentStreams& streams) {
             return std::make_unique<GridEnvironment>(name, DefaultGridMap(), NoisyGridOptions{},
                                                      streams.Main());
           }};
 }
 
-Maker MinAtarMaker(const std::string& name, const std::string& game, bool noisy_suite) {
-  return {name,
-          [=](const EnvironmentOptions& options, const Streams& streams) {
-            return std::make_unique<MinAtarEnvironment>(
-                name, game, options.difficulty_ramping, options.minimal_actions,
-                std::make_unique<StreamGameRandom>(streams.Main()));
-          },
-          {.sticky = MinAtarEnvironment::kDefaultSticky},
-          noisy_suite};
+EnvironmentEntry MinAtarEntry(const std::string& name, const std::string& game, bool noisy_suite) {
+  return {.name = name,
+          .describe =
+              [=](const EnvironmentOptions& options) {
+                return MinAtarEnvironment::Describe(name, game, options.minimal_actions);
+              },
+          .make =
+              [=](const EnvironmentOptions& options, const EnvironmentStreams& streams) {
+                return std::make_unique<MinAtarEnvironment>(
+                    name, game, options.difficulty_ramping, options.minimal_actions,
+                    std::make_unique<StreamGameRandom>(streams.Main()));
+              },
+          .defaults = {.sticky = MinAtarEnvironment::kDefaultSticky},
+          .noisy_suite = noisy_suite,
+          .torso = "minatar"};
+}
+
+EnvironmentEntry AtariEntry(const atari::Game& game) {
+  return {.name = "atari/" + std::string(game.name),
+          .describe =
+              [&game](const EnvironmentOptions& options) { return DescribeAtari(game, options); },
+          .make =
+              [&game](const EnvironmentOptions& options, const EnvironmentStreams& streams) {
+                return MakeAtariEnvironment(game, options, streams.seed, streams.index);
+              },
+          .check = [&game](const EnvironmentOptions& options) { CheckAtari(game, options); },
+          .unavailable_because =
+              atari::EmulatorAvailable() ? "" : "Atari is " + atari::EmulatorDescription(),
+          .defaults = {.applies_sticky_itself = true, .time_limit_frames = kAtariTimeLimitFrames},
+          .protocol = "atari",
+          .torso = "nature"};
+}
+
+using Registry = std::deque<EnvironmentEntry>;  // keeps entries in place when it grows
+
+// A further family of environments is appended here.
+Registry BuildRegistry() {
+  Registry registry = {BanditEntry("bandit/conal", 0), BanditEntry("bandit/shifted", 1),
+                       GridEntry("grid/noisy")};
+  for (const bool noisy : {false, true}) {
+    for (const std::string& game : minatar::GameNames()) {
+      registry.push_back(MinAtarEntry((noisy ? "noisy-minatar/" : "minatar/") + game, game, noisy));
+    }
+  }
+  for (const atari::Game& game : atari::kGames) registry.push_back(AtariEntry(game));
+  return registry;
+}
+
+Registry& Entries() {
+  static Registry registry = BuildRegistry();
+  return registry;
+}
+
+const EnvironmentEntry& EntryFor(std::string_view name) {
+  if (const EnvironmentEntry* entry = FindEnvironment(name)) return *entry;
+  throw Error(ErrorKind::kUsage, "unknown environment '" + std::string(name) + "'" +
+                                     DidYouMean(name, EnvironmentNames()) +
+                                     "; `uper list envs` shows all");
+}
+
+const EnvironmentEntry& AvailableEntry(std::string_view name) {
+  const EnvironmentEntry& entry = EntryFor(name);
+  if (entry.unavailable_because.empty()) return entry;
+  throw Error(ErrorKind::kMissingData,
+              "environment '" + std::string(name) + "': " + entry.unavailable_because);
 }
 
 // The suite's noise in place of each kind that is off.
@@ -71,61 +115,65 @@ EnvironmentOptions WithSuiteNoise(EnvironmentOptions options) {
   return options;
 }
 
-Maker AtariMaker(const std::string& game) {
-  return {"atari/" + game,
-          [=](const EnvironmentOptions& options, const Streams& streams) {
-            return MakeAtariEnvironment(game, options, streams.seed, streams.index);
-          },
-          {.applies_sticky_itself = true, .time_limit_frames = kAtariTimeLimitFrames}};
+// The options that the environment is made with.
+EnvironmentOptions ActualOptions(const EnvironmentEntry& entry, const EnvironmentOptions& options) {
+  options.Validate();
+  return entry.noisy_suite ? WithSuiteNoise(options) : options;
 }
 
-// A further family of environments is a further list of makers, appended here.
-std::vector<Maker> MakeMakers() {
-  std::vector<Maker> makers = {BanditMaker("bandit/conal", 0), BanditMaker("bandit/shifted", 1),
-                               GridMaker("grid/noisy")};
-  for (const bool noisy : {false, true}) {
-    for (const std::string& game : minatar::GameNames()) {
-      makers.push_back(MinAtarMaker((noisy ? "noisy-minatar/" : "minatar/") + game, game, noisy));
-    }
-  }
-  if (!atari::EmulatorAvailable()) return makers;
-  for (const atari::Game& game : atari::kGames) {
-    makers.push_back(AtariMaker(std::string(game.name)));
-  }
-  return makers;
-}
-
-const std::vector<Maker>& Makers() {
-  static const std::vector<Maker> makers = MakeMakers();
-  return makers;
+bool IsNameCharacter(char c) {
+  return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') ||
+         std::string_view("_.-/").find(c) != std::string_view::npos;
 }
 
 }  // namespace
 
+void RegisterEnvironment(EnvironmentEntry entry) {
+  const auto require = [&](bool condition, const char* why) {
+    if (condition) return;
+    throw Error(ErrorKind::kUsage, "environment '" + entry.name + "' cannot be registered: " + why);
+  };
+  require(!entry.name.empty() && std::ranges::all_of(entry.name, IsNameCharacter),
+          "a name consists of lower-case letters, digits and _ . - /");
+  require(FindEnvironment(entry.name) == nullptr, "the name is taken");
+  require(entry.describe != nullptr && entry.make != nullptr, "it needs `describe` and `make`");
+  Entries().push_back(std::move(entry));
+}
+
+const EnvironmentEntry* FindEnvironment(std::string_view name) {
+  const auto found = std::ranges::find(Entries(), name, &EnvironmentEntry::name);
+  return found == Entries().end() ? nullptr : &*found;
+}
+
 std::vector<std::string> EnvironmentNames() {
   std::vector<std::string> names;
-  for (const Maker& maker : Makers()) names.push_back(maker.name);
+  for (const EnvironmentEntry& entry : Entries()) {
+    if (entry.unavailable_because.empty()) names.push_back(entry.name);
+  }
   return names;
+}
+
+EnvironmentSpec SpecFor(std::string_view name, const EnvironmentOptions& options) {
+  const EnvironmentEntry& entry = EntryFor(name);
+  const EnvironmentOptions actual = ActualOptions(entry, options);
+  return WrappedSpec(entry.describe(actual), actual);
+}
+
+void CheckEnvironment(std::string_view name, const EnvironmentOptions& options) {
+  const EnvironmentEntry& entry = AvailableEntry(name);
+  SpecFor(name, options);
+  if (entry.check) entry.check(ActualOptions(entry, options));
 }
 
 std::unique_ptr<Environment> MakeEnvironment(std::string_view name,
                                              const EnvironmentOptions& options, std::uint64_t seed,
                                              std::uint64_t index) {
-  const auto maker = std::find_if(Makers().begin(), Makers().end(),
-                                  [&](const Maker& known) { return known.name == name; });
-  if (maker == Makers().end()) {
-    if (name.starts_with("atari/") && !atari::EmulatorAvailable()) {
-      throw Error(ErrorKind::kMissingData, "environment '" + std::string(name) + "': Atari is " +
-                                               atari::EmulatorDescription());
-    }
-    throw Error(ErrorKind::kUsage, "unknown environment '" + std::string(name) + "'" +
-                                       DidYouMean(name, EnvironmentNames()) +
-                                       "; `uper list envs` shows all");
-  }
-  options.Validate();
-  const EnvironmentOptions actual = maker->noisy_suite ? WithSuiteNoise(options) : options;
-  return WrapEnvironment(maker->make(actual, {.seed = seed, .index = index}), actual,
-                         maker->defaults, seed, index);
+  const EnvironmentEntry& entry = AvailableEntry(name);
+  const EnvironmentOptions actual = ActualOptions(entry, options);
+  std::unique_ptr<Environment> bare = entry.make(actual, {.seed = seed, .index = index});
+  UPER_CHECK(bare->spec() == entry.describe(actual),
+             entry.name + " is not what its registry entry describes");
+  return WrapEnvironment(std::move(bare), actual, entry.defaults, seed, index);
 }
 
 }  // namespace uper

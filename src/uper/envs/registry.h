@@ -1,22 +1,80 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "uper/base/random.h"
 #include "uper/envs/environment.h"
 #include "uper/envs/options.h"
+#include "uper/envs/wrappers/wrap_environment.h"
 
 namespace uper {
+
+// Names the random streams of one environment. Equal ones play alike, environments of different
+// index are independent.
+struct EnvironmentStreams {
+  std::uint64_t seed = 0;
+  std::uint64_t index = 0;
+
+  RandomStream Main() const { return {seed, "environment", index}; }
+};
+
+// Everything that the program knows about an environment.
+struct EnvironmentEntry {
+  using Describe = std::function<EnvironmentSpec(const EnvironmentOptions&)>;
+  using Make = std::function<std::unique_ptr<Environment>(const EnvironmentOptions&,
+                                                          const EnvironmentStreams&)>;
+  using Check = std::function<void(const EnvironmentOptions&)>;
+
+  // What users write: lower-case letters, digits and _ . - /, as in "minatar/breakout".
+  std::string name;
+  // The bare environment; MakeEnvironment() adds noise and limits. REQUIRES: what `make` returns
+  // has the specification that `describe` returns.
+  Describe describe;
+  Make make;
+  // Throws the Error that `make` would throw, if there may be one. Optional.
+  Check check = {};
+  // Why it cannot be made in this program. Such an environment is described, but not listed.
+  std::string unavailable_because = {};
+
+  // What "the environment's own" means in the options.
+  EnvironmentDefaults defaults = {};
+  // Noise that the options leave off is that of NoisyMinAtarOptions().
+  bool noisy_suite = false;
+
+  // The folder of configs/ with the settings of the agents: "minatar" or "atari".
+  std::string protocol = "minatar";
+  // Keys in TOML that the environment changes in the settings of every agent.
+  std::string settings = {};
+  // What network.torso = "auto" means: "mlp", "minatar" or "nature".
+  std::string torso = "mlp";
+};
+
+// Adds an environment to the registry. It is then known to every command. Throws Error(kUsage) if
+// the name is taken or malformed, or a required field is empty. Not thread-safe: call it at the
+// start of the program.
+void RegisterEnvironment(EnvironmentEntry entry);
+
+// Null if there is no such environment. The entry lives as long as the program.
+const EnvironmentEntry* FindEnvironment(std::string_view name);
 
 // Every environment that can be made, in the order in which they are listed to users.
 std::vector<std::string> EnvironmentNames();
 
-// Makes an environment with the noise and limits of the options. Seed and index name its random
-// streams: equal ones play alike, environments of different index are independent. Throws
-// Error(kUsage) for an unknown name, with the nearest one, and for options out of range.
+// The functions below throw Error(kUsage) for an unknown name, with the nearest one, and for
+// options out of range.
+
+// Describes what MakeEnvironment() makes, without making it. Needs no emulator and no ROM.
+EnvironmentSpec SpecFor(std::string_view name, const EnvironmentOptions& options);
+
+// Throws what MakeEnvironment() would throw, such as Error(kMissingData) for a missing ROM.
+void CheckEnvironment(std::string_view name, const EnvironmentOptions& options);
+
+// Makes an environment with the noise and limits of the options.
 std::unique_ptr<Environment> MakeEnvironment(std::string_view name,
                                              const EnvironmentOptions& options, std::uint64_t seed,
                                              std::uint64_t index);

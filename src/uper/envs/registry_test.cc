@@ -153,5 +153,74 @@ TEST(OptionsTest, NoisyMinAtarIsValidAndNoisy) {
   EXPECT_FALSE(NoisyMinAtarOptions() == EnvironmentOptions{});
 }
 
+TEST(RegistryTest, SpecForSaysWhatIsMade) {
+  const EnvironmentOptions settings[] = {
+      {},
+      {.minimal_actions = true},
+      {.full_action_set = true, .frame_size = 42},
+      {.reward_noise_sd = 1, .random_action_probability = 0.1},
+  };
+  for (const std::string& name : EnvironmentNames()) {
+    if (name.starts_with("atari/") && name > "atari/b") continue;  // see ale_environment_test.cc
+    for (const EnvironmentOptions& options : settings) {
+      EXPECT_EQ(SpecFor(name, options), MakeEnvironment(name, options, 1, 0)->spec()) << name;
+    }
+  }
+  const EnvironmentOptions noisy{.noisy_channels = 2};
+  for (const char* name : {"minatar/breakout", "noisy-minatar/breakout", "grid/noisy"}) {
+    EXPECT_EQ(SpecFor(name, noisy), MakeEnvironment(name, noisy, 1, 0)->spec()) << name;
+  }
+}
+
+TEST(RegistryTest, AtariIsDescribedWithoutEmulatorAndRom) {
+  const EnvironmentSpec pong = SpecFor("atari/pong", {.rom_dir = "/nowhere"});
+  EXPECT_EQ(pong.actions, 6);
+  EXPECT_EQ(pong.frame_stack, 4);
+  EXPECT_EQ(pong.max_frames_per_step, 4);
+  EXPECT_EQ(pong.input_scale, 1.0F / 255);
+  try {
+    CheckEnvironment("atari/pong", {.rom_dir = "/nowhere"});
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kMissingData) << error.what();
+  }
+  EXPECT_THROW(SpecFor("atari/pong", {.noisy_channels = 1}), Error);
+}
+
+EnvironmentEntry ArmEntry(const std::string& name) {
+  EnvironmentEntry entry = *FindEnvironment("bandit/conal");
+  entry.name = name;
+  return entry;
+}
+
+std::string RegistrationError(const EnvironmentEntry& entry) {
+  try {
+    RegisterEnvironment(entry);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(RegisterEnvironmentTest, EntriesThatCannotWorkAreRefused) {
+  EXPECT_NE(RegistrationError(ArmEntry("bandit/conal")).find("taken"), std::string::npos);
+  EXPECT_NE(RegistrationError(ArmEntry("")).find("lower-case"), std::string::npos);
+  EXPECT_NE(RegistrationError(ArmEntry("my game")).find("lower-case"), std::string::npos);
+  EXPECT_NE(RegistrationError({.name = "test/empty"}).find("`make`"), std::string::npos);
+  EXPECT_EQ(FindEnvironment("test/empty"), nullptr);
+}
+
+TEST(RegisterEnvironmentTest, ARegisteredEnvironmentIsListedAndMade) {
+  EnvironmentEntry entry = ArmEntry("test/arms");
+  entry.describe = [](const EnvironmentOptions&) { return EnvironmentSpec{.name = "test/arms"}; };
+  RegisterEnvironment(entry);
+  EXPECT_EQ(EnvironmentNames().back(), "test/arms");
+  EXPECT_EQ(SpecFor("test/arms", {}).name, "test/arms");
+  EXPECT_NE(UsageError("test/arm").find("did you mean 'test/arms'?"), std::string::npos);
+  // What is made is bandit/conal, which the entry does not describe.
+  EXPECT_THROW(MakeEnvironment("test/arms", {}, 1, 0), Error);
+}
+
 }  // namespace
 }  // namespace uper

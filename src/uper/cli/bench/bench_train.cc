@@ -16,6 +16,7 @@
 #include "uper/cli/commands.h"
 #include "uper/cli/exit_code.h"
 #include "uper/cli/temporary_folder.h"
+#include "uper/envs/registry.h"
 #include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/train/config/config_choices.h"
 #include "uper/train/config/resolve_config.h"
@@ -43,7 +44,9 @@ RunConfig ConfigOf(const BenchTrainOptions& options) {
                 {"bench train", "replay.minimum_transitions", std::to_string(warm_up)},
                 {"--threads", "threads", std::to_string(options.threads)}},
       .settings = options.assignments};
-  if (options.env.starts_with("atari/")) {  // as in most of a run: actions are hardly ever random
+  const EnvironmentEntry* environment = FindEnvironment(options.env);
+  // As in most of a run: actions are hardly ever random.
+  if (environment != nullptr && environment->protocol == "atari") {
     inputs.flags.push_back({"bench train", "exploration.start_frames", "0"});
     inputs.flags.push_back({"bench train", "exploration.end_frames", "1"});
   }

@@ -14,13 +14,14 @@ constexpr int kMinAtarChannels = 4;  // breakout's
 
 EnvironmentSpec ObservationsOf(const BenchLearnerOptions& options) {
   if (options.network == "nature") {
-    return {.name = "atari/pixels",
+    return {.name = "atari/breakout",
             .actions = options.actions,
             .height = 84,
             .width = 84,
-            .frame_stack = 4};
+            .frame_stack = 4,
+            .input_scale = 1.0F / 255};
   }
-  return {.name = "minatar/cells",
+  return {.name = "minatar/breakout",
           .actions = options.actions,
           .height = 10,
           .width = 10,

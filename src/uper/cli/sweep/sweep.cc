@@ -42,7 +42,7 @@ std::filesystem::path FolderOf(const SweepOptions& options) {
   return std::filesystem::absolute(folder).lexically_normal();
 }
 
-// Makes one environment of each name and set of options, to find out now what cannot be made.
+// Checks each name and set of options, to find out now what cannot be made.
 void CheckEnvironments(const SweepPlan& plan, const std::string& source) {
   std::set<std::string> seen;
   for (const SweepRun& run : plan.runs) {
@@ -54,7 +54,7 @@ void CheckEnvironments(const SweepPlan& plan, const std::string& source) {
     }
     if (!seen.insert(identity).second) continue;
     try {
-      MakeEnvironmentFor(run.config, 0);
+      CheckEnvironmentFor(run.config);
     } catch (const Error& error) {
       throw Error(error.kind(), where + ": " + error.what());
     }

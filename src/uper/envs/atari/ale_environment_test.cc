@@ -198,4 +198,14 @@ TEST(AleEnvironmentTest, TimeLimitTruncatesAndBootstraps) {
 }
 
 }  // namespace
+TEST(AleEnvironmentTest, TheTableOfGamesHasTheEmulatorsNumberOfActions) {
+  for (const atari::Game& game : atari::kGames) {
+    const std::string name = "atari/" + std::string(game.name);
+    const auto environment = MakeEnvironment(name, {}, 1, 0);
+    EXPECT_EQ(SpecFor(name, {}), environment->spec()) << name;
+  }
+  EXPECT_NO_THROW(CheckEnvironment("atari/freeway", {.mode = 4, .difficulty = 1}));
+  EXPECT_THROW(CheckEnvironment("atari/freeway", {.mode = 99}), Error);
+}
+
 }  // namespace uper

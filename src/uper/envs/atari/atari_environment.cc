@@ -21,6 +21,26 @@ atari::FrameProcessor MakeProcessor(const atari::Emulator& emulator, const Atari
                        : atari::MaximumOfGrey(emulator.palette())};
 }
 
+EnvironmentSpec SpecOf(const std::string& name, int actions, int frame_size) {
+  return {.name = name,
+          .actions = actions,
+          .height = frame_size,
+          .width = frame_size,
+          .frame_stack = AtariEnvironment::kStack,
+          .max_frames_per_step = AtariEnvironment::kActionRepeat,
+          .input_scale = 1.0F / 255};
+}
+
+std::string NameOf(const atari::Game& game) { return "atari/" + std::string(game.name); }
+
+atari::EmulatorOptions ConsoleFor(const atari::Game& game, const EnvironmentOptions& options) {
+  return {.rom = atari::CheckedRom(RomFolderOf(options), game),
+          .full_action_set = options.full_action_set,
+          .mode = options.mode,
+          .difficulty = options.difficulty,
+          .cached_reset = options.cached_reset};
+}
+
 }  // namespace
 
 AtariRules ProtocolRules(const EnvironmentOptions& options) {
@@ -44,12 +64,7 @@ AtariEnvironment::AtariEnvironment(const std::string& name,
                                    const RandomStream& sticky)
     : emulator_(std::move(emulator)),
       rules_(rules),
-      spec_{.name = name,
-            .actions = static_cast<int>(emulator_->actions().size()),
-            .height = rules.frame_size,
-            .width = rules.frame_size,
-            .frame_stack = kStack,
-            .max_frames_per_step = kActionRepeat},
+      spec_(SpecOf(name, static_cast<int>(emulator_->actions().size()), rules.frame_size)),
       processor_(MakeProcessor(*emulator_, rules)),
       noops_(noops),
       sticky_(sticky) {}
@@ -181,18 +196,22 @@ std::filesystem::path RomFolderOf(const EnvironmentOptions& options) {
   return options.rom_dir;
 }
 
-std::unique_ptr<Environment> MakeAtariEnvironment(const std::string& game,
+EnvironmentSpec DescribeAtari(const atari::Game& game, const EnvironmentOptions& options) {
+  const int actions = options.full_action_set ? atari::kAllActions : game.actions;
+  return SpecOf(NameOf(game), actions, options.frame_size);
+}
+
+void CheckAtari(const atari::Game& game, const EnvironmentOptions& options) {
+  const atari::EmulatorOptions console = ConsoleFor(game, options);
+  // Only the emulator knows the modes of a game.
+  if (options.mode >= 0 || options.difficulty >= 0) atari::MakeEmulator(console);
+}
+
+std::unique_ptr<Environment> MakeAtariEnvironment(const atari::Game& game,
                                                   const EnvironmentOptions& options,
                                                   std::uint64_t seed, std::uint64_t index) {
-  const atari::Game* known = atari::FindGame(game);
-  UPER_CHECK(known != nullptr, "no game " + game);
-  auto emulator = atari::MakeEmulator({.rom = atari::CheckedRom(RomFolderOf(options), *known),
-                                       .full_action_set = options.full_action_set,
-                                       .mode = options.mode,
-                                       .difficulty = options.difficulty,
-                                       .cached_reset = options.cached_reset});
   return std::make_unique<AtariEnvironment>(
-      "atari/" + game, std::move(emulator), ProtocolRules(options),
+      NameOf(game), atari::MakeEmulator(ConsoleFor(game, options)), ProtocolRules(options),
       RandomStream(seed, "environment: no-ops", index),
       RandomStream(seed, "environment: sticky actions", index));
 }

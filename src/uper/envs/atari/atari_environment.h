@@ -10,6 +10,7 @@
 #include "uper/base/random.h"
 #include "uper/envs/atari/emulator.h"
 #include "uper/envs/atari/frame_processor.h"
+#include "uper/envs/atari/games.h"
 #include "uper/envs/environment.h"
 #include "uper/envs/options.h"
 
@@ -83,11 +84,16 @@ class AtariEnvironment final : public Environment {
   std::array<std::vector<std::uint8_t>, 2> copies_;
 };
 
+// Describes "atari/<game>" without an emulator or a ROM. REQUIRES: a game of kGames.
+EnvironmentSpec DescribeAtari(const atari::Game& game, const EnvironmentOptions& options);
+// Throws what MakeAtariEnvironment() would throw.
+void CheckAtari(const atari::Game& game, const EnvironmentOptions& options);
+
 // Where the options say that the ROMs are.
 std::filesystem::path RomFolderOf(const EnvironmentOptions& options);
 
 // The environment "atari/<game>". Throws Error(kMissingData) without emulator or right ROM.
-std::unique_ptr<Environment> MakeAtariEnvironment(const std::string& game,
+std::unique_ptr<Environment> MakeAtariEnvironment(const atari::Game& game,
                                                   const EnvironmentOptions& options,
                                                   std::uint64_t seed, std::uint64_t index);
 

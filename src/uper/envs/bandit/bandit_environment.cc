@@ -4,9 +4,12 @@ namespace uper {
 
 BanditEnvironment::BanditEnvironment(const std::string& name, const ConalBanditOptions& options,
                                      const RandomStream& stream)
-    : bandit_(options),
-      spec_{.name = name, .actions = bandit_.arms(), .element_max = 1},
-      stream_(stream) {}
+    : bandit_(options), spec_(Describe(name, options)), stream_(stream) {}
+
+EnvironmentSpec BanditEnvironment::Describe(const std::string& name,
+                                            const ConalBanditOptions& options) {
+  return {.name = name, .actions = ConalBandit(options).arms(), .element_max = 1};
+}
 
 void BanditEnvironment::DoReset(std::span<std::byte> observation) { observation[0] = std::byte{1}; }
 

@@ -15,6 +15,8 @@ class BanditEnvironment final : public Environment {
   BanditEnvironment(const std::string& name, const ConalBanditOptions& options,
                     const RandomStream& stream);
 
+  static EnvironmentSpec Describe(const std::string& name, const ConalBanditOptions& options);
+
   const EnvironmentSpec& spec() const override { return spec_; }
 
  protected:

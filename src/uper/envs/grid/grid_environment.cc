@@ -16,15 +16,19 @@ void DrawAgent(int state, std::span<std::byte> observation) {
 
 GridEnvironment::GridEnvironment(const std::string& name, const GridMap& map,
                                  const NoisyGridOptions& options, const RandomStream& stream)
-    : spec_{.name = name,
-            .actions = NoisyGrid::kActions,
-            .height = map.rows(),
-            .width = map.columns(),
-            .element_max = 1},
+    : spec_(Describe(name, map)),
       timeout_steps_(options.timeout_steps),
       grid_(map, options),
       stream_(stream) {
   actions_.reserve(static_cast<std::size_t>(timeout_steps_));
+}
+
+EnvironmentSpec GridEnvironment::Describe(const std::string& name, const GridMap& map) {
+  return {.name = name,
+          .actions = NoisyGrid::kActions,
+          .height = map.rows(),
+          .width = map.columns(),
+          .element_max = 1};
 }
 
 void GridEnvironment::DoReset(std::span<std::byte> observation) {

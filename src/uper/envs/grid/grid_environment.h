@@ -18,6 +18,8 @@ class GridEnvironment final : public Environment {
   GridEnvironment(const std::string& name, const GridMap& map, const NoisyGridOptions& options,
                   const RandomStream& stream);
 
+  static EnvironmentSpec Describe(const std::string& name, const GridMap& map);
+
   const EnvironmentSpec& spec() const override { return spec_; }
 
  protected:

@@ -16,12 +16,19 @@ MinAtarEnvironment::MinAtarEnvironment(const std::string& name, const std::strin
   } else {
     for (int i = 0; i < minatar::kActionCount; ++i) actions_.push_back(static_cast<GameAction>(i));
   }
-  spec_ = {.name = name,
-           .actions = static_cast<int>(actions_.size()),
-           .height = minatar::kBoardSize,
-           .width = minatar::kBoardSize,
-           .channels = game_->channels(),
-           .element_max = 1};
+  spec_ = Describe(name, game, minimal_actions);
+}
+
+EnvironmentSpec MinAtarEnvironment::Describe(const std::string& name, const std::string& game,
+                                             bool minimal_actions) {
+  const auto rules = minatar::MakeGame(game, /*ramping=*/false);
+  return {.name = name,
+          .actions = minimal_actions ? static_cast<int>(rules->minimal_actions().size())
+                                     : minatar::kActionCount,
+          .height = minatar::kBoardSize,
+          .width = minatar::kBoardSize,
+          .channels = rules->channels(),
+          .element_max = 1};
 }
 
 void MinAtarEnvironment::DoReset(std::span<std::byte> observation) {

@@ -13,7 +13,7 @@ namespace uper {
 // One MinAtar game as an environment: uint8 observations [10, 10, channels] of 0 and 1; actions
 // no-op, left, up, right, down, fire, or the game's minimal ones in that order. An episode ends by
 // `terminated` alone, also freeway's after its 2501 steps, as in the published results. Sticky
-// actions are a wrapper's (noise/action_noise.h).
+// actions are a wrapper's (wrappers/action_noise.h).
 class MinAtarEnvironment final : public Environment {
  public:
   // The sticky probability of the published results.
@@ -22,6 +22,10 @@ class MinAtarEnvironment final : public Environment {
   // `name` as users know it ("minatar/breakout"), `game` alone ("breakout").
   MinAtarEnvironment(const std::string& name, const std::string& game, bool ramping,
                      bool minimal_actions, std::unique_ptr<GameRandom> random);
+
+  // What such an environment looks like.
+  static EnvironmentSpec Describe(const std::string& name, const std::string& game,
+                                  bool minimal_actions);
 
   const EnvironmentSpec& spec() const override { return spec_; }
 

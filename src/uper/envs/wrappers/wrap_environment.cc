@@ -13,6 +13,7 @@ std::unique_ptr<Environment> WrapEnvironment(std::unique_ptr<Environment> enviro
                                              const EnvironmentOptions& options,
                                              const EnvironmentDefaults& own, std::uint64_t seed,
                                              std::uint64_t index) {
+  WrappedSpec(environment->spec(), options);
   const auto stream = [&](const char* name) { return RandomStream(seed, name, index); };
   const double sticky = options.sticky < 0 ? own.sticky : options.sticky;
   const std::int64_t limit =
@@ -36,16 +37,21 @@ std::unique_ptr<Environment> WrapEnvironment(std::unique_ptr<Environment> enviro
                                                 stream("environment: reward noise"));
   }
   if (options.noisy_channels > 0) {
-    if (environment->spec().frame_stack > 1) {
-      throw Error(ErrorKind::kUsage,
-                  "environment.noisy_channels: the frames of " + environment->spec().name +
-                      " are stacked and have one channel; leave it 0 (noise for them: "
-                      "environment.reward_noise_sd, environment.random_action_probability)");
-    }
     environment = std::make_unique<NoisyChannels>(std::move(environment), options.noisy_channels,
                                                   stream("environment: noisy channels"));
   }
   return environment;
+}
+
+EnvironmentSpec WrappedSpec(EnvironmentSpec spec, const EnvironmentOptions& options) {
+  if (options.noisy_channels > 0 && spec.frame_stack > 1) {
+    throw Error(ErrorKind::kUsage,
+                "environment.noisy_channels: the frames of " + spec.name +
+                    " are stacked and have one channel; leave it 0 (noise for them: "
+                    "environment.reward_noise_sd, environment.random_action_probability)");
+  }
+  spec.channels += options.noisy_channels;
+  return spec;
 }
 
 }  // namespace uper

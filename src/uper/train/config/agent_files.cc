@@ -12,10 +12,6 @@ std::span<const std::string> AgentNames() {
   return names;
 }
 
-std::string_view ProtocolOf(std::string_view environment) {
-  return environment.starts_with("atari/") ? "atari" : "minatar";
-}
-
 const EmbeddedFile& FindAgentFile(std::string_view protocol, std::string_view agent) {
   const std::string path = std::string(protocol) + "/" + std::string(agent) + ".toml";
   for (const EmbeddedFile& file : ConfigFiles()) {

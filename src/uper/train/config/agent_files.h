@@ -15,10 +15,8 @@ std::span<const EmbeddedFile> ConfigFiles();
 // The agents in the order of the documentation.
 std::span<const std::string> AgentNames();
 
-// Whose settings an environment uses: "atari" for atari/..., "minatar" for all others.
-std::string_view ProtocolOf(std::string_view environment);
-
-// Throws Error(kUsage) with the nearest name for an agent that does not exist.
+// The settings of an agent; `protocol` is that of an EnvironmentEntry. Throws Error(kUsage) with
+// the nearest name for an agent that does not exist.
 const EmbeddedFile& FindAgentFile(std::string_view protocol, std::string_view agent);
 
 }  // namespace uper

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "uper/base/check.h"
+#include "uper/envs/registry.h"
 #include "uper/train/config/agent_files.h"
 #include "uper/train/config/config_check.h"
 #include "uper/train/config/config_io.h"
@@ -53,16 +54,25 @@ UserSources ReadSources(const ConfigInputs& inputs) {
   return sources;
 }
 
+// An unknown environment has the defaults of an entry here. It is refused with the nearest name
+// when it is described or made.
+EnvironmentEntry EntryOf(const std::string& environment) {
+  const EnvironmentEntry* entry = FindEnvironment(environment);
+  return entry != nullptr ? *entry : EnvironmentEntry{};
+}
+
 }  // namespace
 
 RunConfig ResolveConfig(const ConfigInputs& inputs) {
   const UserSources sources = ReadSources(inputs);
   RunConfig asked;  // only to learn which agent plays what
   sources.ApplyTo(asked);
-  const EmbeddedFile& file = FindAgentFile(ProtocolOf(asked.environment.name), asked.agent.name);
+  const EnvironmentEntry entry = EntryOf(asked.environment.name);
+  const EmbeddedFile& file = FindAgentFile(entry.protocol, asked.agent.name);
 
   RunConfig config;
   ApplyToml(config, file.text, "configs/" + std::string(file.path));
+  ApplyToml(config, entry.settings, "the settings of " + asked.environment.name);
   sources.ApplyTo(config);
   config.environment.name = asked.environment.name;
   config.agent.name = asked.agent.name;
@@ -85,13 +95,10 @@ RunConfig ReadDumpedConfig(const std::filesystem::path& path) {
 
 void FillAutomaticKeys(RunConfig& config, int frames_per_step) {
   UPER_CHECK(frames_per_step >= 1, "at least one frame a step");
-  const std::string& environment = config.environment.name;
   if (config.network.torso == TorsoPreset::kAuto) {
-    const bool minatar =
-        environment.starts_with("minatar/") || environment.starts_with("noisy-minatar/");
-    config.network.torso = environment.starts_with("atari/") ? TorsoPreset::kNature
-                           : minatar                         ? TorsoPreset::kMinAtar
-                                                             : TorsoPreset::kMlp;
+    const EnvironmentEntry entry = EntryOf(config.environment.name);
+    SetKey(config, "network.torso", entry.torso, "environment " + config.environment.name);
+    UPER_CHECK(config.network.torso != TorsoPreset::kAuto, "the entry must name a torso");
   }
   ReplayConfig& replay = config.replay;
   if (replay.importance_exponent_end_transitions == 0) {

@@ -24,8 +24,9 @@ struct ConfigInputs {
 };
 
 // The configuration of a run. Later sources win: defaults, the agent's file for the environment's
-// protocol, the user's file, flags, --set. Agent and environment themselves are taken from the last
-// source that names them. Checked as a whole (CheckConfig). Throws Error(kUsage).
+// protocol, the environment's own settings, the user's file, flags, --set. Agent and environment
+// themselves are taken from the last source that names them. Checked as a whole (CheckConfig).
+// Throws Error(kUsage).
 RunConfig ResolveConfig(const ConfigInputs& inputs);
 
 // The configuration in a file that DumpToml wrote. Throws Error(kMissingData) if there is no such
@@ -33,8 +34,8 @@ RunConfig ResolveConfig(const ConfigInputs& inputs);
 RunConfig ReadDumpedConfig(const std::filesystem::path& path);
 
 // Fills the keys that were left to be chosen, but for `device`: the torso by the environment's
-// name and the end of the importance schedule by the length of the run. `frames_per_step` is 4 on
-// Atari, else 1. Call it for a new run before config.toml is written.
+// registry entry and the end of the importance schedule by the length of the run. `frames_per_step`
+// is FramesPerStepOf() of the environment. Call it for a new run before config.toml is written.
 void FillAutomaticKeys(RunConfig& config, int frames_per_step);
 
 }  // namespace uper

@@ -31,7 +31,8 @@ class StaticEnvironment final : public Environment {
               .height = height,
               .width = width,
               .frame_stack = stack,
-              .max_frames_per_step = 4},
+              .max_frames_per_step = 4,
+              .input_scale = 1.0F / 255},
         stream_(7, "static", index),
         on_step_(std::move(on_step)) {}
 

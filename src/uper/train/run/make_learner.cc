@@ -28,7 +28,7 @@ InputSpec InputOf(const EnvironmentSpec& environment) {
           .type = environment.element == EnvironmentSpec::Element::kUint8 ? InputType::kUint8
                                                                           : InputType::kFloat32,
           .layout = pixels ? InputLayout::kPlanes : InputLayout::kChannelsLast,
-          .scale = pixels ? 1.0F / 255 : 1.0F};
+          .scale = environment.input_scale};
 }
 
 NetworkSpec NetworkOf(const RunConfig& config, const EnvironmentSpec& environment) {

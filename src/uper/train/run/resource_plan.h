@@ -36,7 +36,7 @@ struct ResourcePlan {
   std::uint64_t disk() const { return 3 * (checkpoint + ends) + records; }
 };
 
-// `frames_per_step`: 4 on Atari, else 1.
+// `frames_per_step`: FramesPerStepOf() of the environment.
 ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& environment,
                            const LearnerSpec& learner, int frames_per_step);
 

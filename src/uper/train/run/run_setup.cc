@@ -1,7 +1,6 @@
 #include "uper/train/run/run_setup.h"
 
-#include <fmt/format.h>
-
+#include <cstdio>
 #include <new>
 
 #include "uper/base/threads/parallel.h"
@@ -18,12 +17,19 @@
 #include "uper/train/run/memory_info.h"
 
 namespace uper {
+
 int ThreadsOf(const RunConfig& config) {
   return config.threads > 0 ? config.threads : AvailableCores();
 }
 
-int FramesPerStepOf(const RunConfig& config) {
-  return config.environment.name.starts_with("atari/") ? 4 : 1;
+int FramesPerStepOf(const RunConfig& config) { return SpecFor(config).max_frames_per_step; }
+
+EnvironmentSpec SpecFor(const RunConfig& config) {
+  return SpecFor(config.environment.name, config.environment.options);
+}
+
+void CheckEnvironmentFor(const RunConfig& config) {
+  CheckEnvironment(config.environment.name, config.environment.options);
 }
 
 std::unique_ptr<Environment> MakeEnvironmentFor(const RunConfig& config, std::uint64_t index) {
@@ -55,7 +61,7 @@ std::string CpuFallbackReason(const RunConfig& config) {
 
 void WarnCpuFallback(const RunConfig& config) {
   const std::string why = CpuFallbackReason(config);
-  if (!why.empty()) fmt::print(stderr, "uper: on the CPU: {}\n", why);
+  if (!why.empty()) std::fprintf(stderr, "uper: on the CPU: %s\n", why.c_str());
 }
 
 std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool) {
@@ -64,8 +70,7 @@ std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec,
 }
 
 std::unique_ptr<Learner> MakeLearnerFor(const RunConfig& config, ThreadPool& pool) {
-  return LearnerOn(ResolveDevice(config),
-                   LearnerSpecFrom(config, MakeEnvironmentFor(config, 0)->spec()), pool);
+  return LearnerOn(ResolveDevice(config), LearnerSpecFrom(config, SpecFor(config)), pool);
 }
 
 TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool) try {
@@ -73,7 +78,7 @@ TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool) try {
   parts.make_environment = [config](std::uint64_t index) {
     return MakeEnvironmentFor(config, index);
   };
-  const EnvironmentSpec environment = MakeEnvironmentFor(config, 0)->spec();
+  const EnvironmentSpec environment = SpecFor(config);
   const LearnerSpec learner = LearnerSpecFrom(config, environment);
   const auto memory = DeviceReplaySpecFrom(config, environment);
   if (ResolveDevice(config) == DeviceChoice::kCuda && memory) {
@@ -92,7 +97,7 @@ TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool) try {
 }
 
 ResourcePlan PlanRun(const RunConfig& config) {
-  const EnvironmentSpec spec = MakeEnvironmentFor(config, 0)->spec();
+  const EnvironmentSpec spec = SpecFor(config);
   const LearnerSpec learner = LearnerSpecFrom(config, spec);
   ResourcePlan plan = PlanResources(config, spec, learner, FramesPerStepOf(config));
   if (ResolveDevice(config) == DeviceChoice::kCuda) PlanGpu(config, spec, learner, plan);

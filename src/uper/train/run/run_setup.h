@@ -20,7 +20,7 @@ namespace uper {
 // Threads that `threads` of a configuration means: 0 is all cores.
 int ThreadsOf(const RunConfig& config);
 
-// Raw frames of one step of the agent.
+// Raw frames of one step of the agent, at most.
 int FramesPerStepOf(const RunConfig& config);
 
 // What `device` of a configuration means on this machine, kCpu or kCuda. Throws Error(kResources)
@@ -34,6 +34,9 @@ void WarnCpuFallback(const RunConfig& config);  // on standard error
 // Not initialised. The pool must outlive it.
 std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool);
 
+EnvironmentSpec SpecFor(const RunConfig& config);  // of its environment
+// Throws what MakeEnvironmentFor() would throw.
+void CheckEnvironmentFor(const RunConfig& config);
 std::unique_ptr<Environment> MakeEnvironmentFor(const RunConfig& config, std::uint64_t index);
 // As LearnerOn(), for the configuration's device, network and environment.
 std::unique_ptr<Learner> MakeLearnerFor(const RunConfig& config, ThreadPool& pool);
