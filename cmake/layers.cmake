@@ -1,5 +1,8 @@
-# Flags shared by every target of ours, and uper_layer(): one library and one test program a layer.
+# Flags of our own targets, and uper_layer(): one library and one test program for each layer.
 
+include(GNUInstallDirs)
+
+# Linked privately: nothing of it reaches the users of the library.
 add_library(uper_flags INTERFACE)
 set(UPER_CXX_FLAGS
   -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
@@ -45,6 +48,14 @@ if(UPER_TESTS)
   add_custom_target(tests)  # what ctest runs
 endif()
 
+# What users of the library inherit: the include folder, C++20, and equal sums on every machine.
+function(uper_public_flags target)
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+endfunction()
+
 # uper_tests(<name> <target> <files...>): one test program; every TEST in it is a ctest test.
 function(uper_tests name target)
   if(NOT UPER_TESTS OR NOT ARGN)
@@ -52,7 +63,7 @@ function(uper_tests name target)
   endif()
   add_executable(${name}_test ${ARGN})
   add_dependencies(tests ${name}_test)
-  target_link_libraries(${name}_test PRIVATE ${target} GTest::gtest_main)
+  target_link_libraries(${name}_test PRIVATE uper_flags ${target} GTest::gtest_main)
   if(UPER_UNITY_TESTS)
     set_target_properties(${name}_test PROPERTIES UNITY_BUILD ON)
   endif()
@@ -64,12 +75,17 @@ function(uper_tests name target)
     PROPERTIES TIMEOUT 300)
 endfunction()
 
-# uper_layer(<name> [FOLDER <folder>] [DEPENDS <layers...>] [LIBRARIES <targets...>] [EXCLUDE <regex>]
-# [APART <regex>]): all .cc files below the folder (src/uper/<name>), except for those in cuda/ and
+# uper_layer(<name> [FOLDER <folder>] [DEPENDS <layers...>] [LIBRARIES <targets...>]
+# [PRIVATE_LIBRARIES <targets...>] [DEFINITIONS <definitions...>] [EXCLUDE <regex>] [APART <regex>]):
+# the library uper::<name>, if the layer is in UPER_LAYERS, of all .cc files below the folder (src/uper/<name>), except for those in cuda/ and
 # those that match EXCLUDE; files named *_test.cc become the layer's test program, so no test can be
 # forgotten. APART: files that cannot be compiled together with others (see uper_compile_apart).
 function(uper_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "FOLDER;EXCLUDE;APART" "DEPENDS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "FOLDER;EXCLUDE;APART"
+    "DEPENDS;LIBRARIES;PRIVATE_LIBRARIES;DEFINITIONS")
+  if(NOT name IN_LIST UPER_LAYERS)
+    return()
+  endif()
   set(folder src/uper/${name})
   if(ARG_FOLDER)
     set(folder ${ARG_FOLDER})
@@ -84,15 +100,13 @@ function(uper_layer name)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(TRANSFORM ARG_DEPENDS PREPEND uper_)
-  if(sources)
-    add_library(uper_${name} STATIC ${sources})
-    target_link_libraries(uper_${name} PUBLIC uper_flags Threads::Threads ${ARG_DEPENDS}
-      ${ARG_LIBRARIES})
-  else()  # headers only
-    add_library(uper_${name} INTERFACE)
-    target_link_libraries(uper_${name} INTERFACE uper_flags Threads::Threads ${ARG_DEPENDS}
-      ${ARG_LIBRARIES})
-  endif()
+  add_library(uper_${name} STATIC ${sources})
+  add_library(uper::${name} ALIAS uper_${name})
+  target_compile_definitions(uper_${name} PRIVATE ${ARG_DEFINITIONS})
+  target_link_libraries(uper_${name}
+    PRIVATE $<BUILD_INTERFACE:uper_flags> ${ARG_PRIVATE_LIBRARIES}
+    PUBLIC Threads::Threads ${ARG_DEPENDS} ${ARG_LIBRARIES})
+  uper_public_flags(uper_${name})
   uper_tests(${name} uper_${name} ${tests})
 endfunction()
 
@@ -124,6 +138,9 @@ endfunction()
 # uper_embed(<layer> <folder> <glob> <header> <function>): files of a folder of the repository become
 # part of a layer's library.
 function(uper_embed layer folder glob header function)
+  if(NOT layer IN_LIST UPER_LAYERS)
+    return()
+  endif()
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake)
   set(table ${PROJECT_BINARY_DIR}/${function}.cc)
   set(folder ${PROJECT_SOURCE_DIR}/${folder})

@@ -4,6 +4,6 @@
 
 namespace uper {
 
-std::string ProgramVersion();   // "0.1.0"
+std::string ProgramVersion();   // as in "0.2.0"
 std::string ProgramRevision();  // of git, with "-dirty" if files were changed
 }  // namespace uper

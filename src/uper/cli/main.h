@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+#include "uper/envs/registry.h"
+
+namespace uper {
+
+// What a program adds to the command line.
+struct Extensions {
+  std::vector<EnvironmentEntry> environments;
+};
+
+// The whole program `uper` with the extensions: parses the arguments, runs the command, prints
+// errors, and returns the exit code. Every command knows the extensions: train, evaluate, rollout,
+// sweep, report, list. Handles SIGINT and SIGTERM for the process: a run is saved first. Call it
+// once, from main().
+int Main(int argc, char** argv, const Extensions& extensions = {});
+
+}  // namespace uper
