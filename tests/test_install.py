@@ -184,7 +184,7 @@ def test_every_command_knows_an_environment_of_ones_own(own_environment, tmp_pat
 
 def test_cart_pole_is_solved(own_environment, tmp_path):
     folder = tmp_path / "run"
-    result = subprocess.run([own_environment, "train", "--env", "cart_pole", "--agent", "qr-dqn", "--seed", "1",
+    result = subprocess.run([own_environment, "train", "--env", "cart_pole", "--agent", "dqn", "--seed", "1",
                              "--no-plots", "--out", folder], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     played = json.loads(run(own_environment, "evaluate", folder, "--episodes", "20", "--json"))
