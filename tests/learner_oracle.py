@@ -64,23 +64,27 @@ class Dump:
 def parameter_shapes(settings):
     """What the settings say: a broadcast would hide a tensor that is too small."""
     network = settings["network"]
-    height, width, inputs = (network["input"][key] for key in ("height", "width", "channels"))
+    height, width, channels = (network["input"][key] for key in ("height", "width", "channels"))
+    actions, members, outputs = (settings[key] for key in ("actions", "members", "outputs"))
+    units = network["hidden_units"]
     shapes = {}
-    for i, layer in enumerate(network["convolutions"], 1):
-        kernel, stride, filters = layer["kernel"], layer["stride"], layer["filters"]
-        shapes[f"conv{i}/w"], shapes[f"conv{i}/b"] = (kernel, kernel, inputs, filters), (filters,)
-        height, width = ((side - kernel) // stride + 1 for side in (height, width))
-        inputs = filters
-    inputs *= height * width
-    for i, units in enumerate(network["dense_units"], 1):
-        shapes[f"dense{i}/w"], shapes[f"dense{i}/b"] = (inputs, units), (units,)
-        inputs = units
-    members, outputs, units = settings["members"], settings["outputs"], network["hidden_units"]
-    hidden = (members, units) if network["separate_hidden"] else (units,)
-    shapes["hidden/w"], shapes["hidden/b"] = (inputs, *hidden), hidden
-    shapes["head/w"] = (settings["actions"], members, units, outputs)
-    shared = network["shared_output_bias"]
-    shapes["head/b"] = (1,) if shared else (settings["actions"], members, outputs)
+    for layer in network["layers"]:
+        inputs = height * width * channels  # of a layer that is no convolution
+        if layer["kind"] == "convolution":
+            kernel, stride, filters = layer["kernel"], layer["stride"], layer["filters"]
+            weights, bias = (kernel, kernel, channels, filters), (filters,)
+            height, width = ((side - kernel) // stride + 1 for side in (height, width))
+            channels = filters
+        elif layer["kind"] == "head":
+            weights = (actions, members, units, outputs)
+            bias = (1,) if network["shared_output_bias"] else (actions, members, outputs)
+        else:
+            bias = (layer["outputs"],)
+            if layer["kind"] == "hidden":
+                bias = (members, units) if network["separate_hidden"] else (units,)
+            weights = (inputs, *bias)
+            height, width, channels = 1, 1, int(np.prod(bias))
+        shapes[layer["name"] + "/w"], shapes[layer["name"] + "/b"] = weights, bias
     return shapes
 
 
@@ -90,21 +94,19 @@ def outputs_of_all_actions(settings, parameters, observation):
     x = jnp.asarray(observation) * network["input"]["scale"]
     if network["input"]["layout"] == "channel, height, width":
         x = jnp.transpose(x, (0, 2, 3, 1))
-    for i, layer in enumerate(network["convolutions"], 1):
-        stride = (layer["stride"], layer["stride"])
-        x = jax.lax.conv_general_dilated(x, parameters[f"conv{i}/w"], stride, "VALID",
-                                         dimension_numbers=("NHWC", "HWIO", "NHWC"))
-        x = jax.nn.relu(x + parameters[f"conv{i}/b"])
-    x = x.reshape(x.shape[0], -1)
-    for i in range(1, len(network["dense_units"]) + 1):
-        x = jax.nn.relu(x @ parameters[f"dense{i}/w"] + parameters[f"dense{i}/b"])
-    if network["separate_hidden"]:
-        hidden = jnp.einsum("bi,iku->bku", x, parameters["hidden/w"]) + parameters["hidden/b"]
-        heads = jnp.einsum("bku,akum->bakm", jax.nn.relu(hidden), parameters["head/w"])
-    else:
-        hidden = x @ parameters["hidden/w"] + parameters["hidden/b"]
-        heads = jnp.einsum("bu,akum->bakm", jax.nn.relu(hidden), parameters["head/w"])
-    return heads + parameters["head/b"]
+    for layer in network["layers"]:
+        w, b = parameters[layer["name"] + "/w"], parameters[layer["name"] + "/b"]
+        if layer["kind"] == "convolution":
+            stride = (layer["stride"], layer["stride"])
+            x = jax.lax.conv_general_dilated(x, w, stride, "VALID",
+                                             dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            x = jax.nn.relu(x + b)
+        elif layer["kind"] == "head":
+            separate = network["separate_hidden"]
+            return jnp.einsum("bku,akum->bakm" if separate else "bu,akum->bakm", x, w) + b
+        else:  # w [input, unit], or [input, member, unit] for separate hidden layers
+            x = jax.nn.relu(jnp.tensordot(x.reshape(x.shape[0], -1), w, 1) + b)
+    raise ValueError("the settings have no head")
 
 
 def atoms_of(settings):
@@ -290,11 +292,11 @@ def priority_of(settings, uncertainty, td_error):
     return np.minimum(formulas[name](), settings["priority"]["cap"])
 
 
-# The optimiser.
+# The optimizer.
 
 
 class Optimizer:
-    """Clip by the global norm, then Adam or centred RMSProp, on a dictionary of arrays."""
+    """Clip by the global norm, then Adam or centered RMSProp, on a dictionary of arrays."""
 
     def __init__(self, settings, parameters):
         self.settings = settings["optimizer"]
@@ -405,7 +407,7 @@ def parameter_errors(dump, after):
 
 
 def optimizer_errors(dump):
-    """The same if the optimiser is given the gradients in the file instead of the oracle's."""
+    """The same if the optimizer is given the gradients in the file instead of the oracle's."""
     parameters = dump.parameters("online")
     optimizer = Optimizer(dump.settings, parameters)
     for update in range(dump.updates):

@@ -160,7 +160,7 @@ void PrintText(const Findings& found) {
   line("uper", fmt::format("{} ({})", ProgramVersion(), ProgramRevision()));
   line("CPU", fmt::format("{}, {} core{} for this program", found.machine.cpu, found.machine.cores,
                           found.machine.cores == 1 ? "" : "s"));
-  line("kernels", SimdTargetName());
+  line("kernels", cpu::SimdTargetName());
   line("memory",
        fmt::format(
            "{}, {} available, {}", Gibibytes(memory.total_bytes), Gibibytes(memory.available_bytes),
@@ -182,7 +182,7 @@ nlohmann::ordered_json Describe(const Findings& found) {
                                  {"revision", ProgramRevision()},
                                  {"cpu", found.machine.cpu},
                                  {"cores", found.machine.cores},
-                                 {"instruction_set", SimdTargetName()},
+                                 {"instruction_set", cpu::SimdTargetName()},
                                  {"memory_bytes", found.memory.total_bytes},
                                  {"memory_available_bytes", found.memory.available_bytes},
                                  {"memory_limit_bytes", nullptr},

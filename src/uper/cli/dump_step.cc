@@ -32,7 +32,7 @@ void SetOutputs(RunConfig& config, int outputs) {
   }
 }
 
-// Sizes are set past CheckConfig(), which refuses settings that are odd for training only, such as
+// Sets sizes after CheckConfig(), which refuses settings that make no sense for training, such as
 // masks for a single member.
 RunConfig ConfigOf(const DumpStepOptions& options) {
   ConfigInputs inputs{.flags = {{"--agent", "agent.name", options.agent},
@@ -48,7 +48,7 @@ RunConfig ConfigOf(const DumpStepOptions& options) {
   return config;
 }
 
-// What a network of that name looks at.
+// The observations that a network of that name reads.
 EnvironmentSpec InputOf(const DumpStepOptions& options) {
   EnvironmentSpec spec{.name = options.network, .actions = options.actions};
   if (IsNature(options)) {
@@ -63,18 +63,17 @@ EnvironmentSpec InputOf(const DumpStepOptions& options) {
   return spec;
 }
 
-// Zero biases, as orthogonal initialisation leaves them, would hide a bias that is forgotten.
+// Orthogonal initialization leaves biases at zero, which would hide a bias that is forgotten.
 void FillBiases(const ParameterLayout& layout, RandomStream& stream, std::span<float> parameters) {
-  for (const ParameterView& view : layout.views()) {
-    if (!view.name.ends_with("/b")) continue;
-    const double bound = 1 / std::sqrt(static_cast<double>(view.fan_in));
-    for (float& bias : parameters.subspan(view.offset, view.size())) {
+  for (const LayerSpec& layer : layout.layers()) {
+    const double bound = 1 / std::sqrt(static_cast<double>(layer.bias.fan_in));
+    for (float& bias : parameters.subspan(layer.bias.offset, layer.bias.size())) {
       bias = static_cast<float>(bound * (2 * stream.Uniform() - 1));
     }
   }
 }
 
-// Online and target network differ, as they do between two copies.
+// Online and target network differ, as they do between two target copies.
 void Initialize(const RunConfig& config, std::uint64_t seed, Learner& learner) {
   const LearnerState state = learner.State();
   const auto fill = [&](const char* purpose, std::span<float> parameters) {
@@ -95,7 +94,7 @@ struct Transitions {
   std::vector<std::uint64_t> masks;
 };
 
-// `maximum` is 1 or 255: sparse ones, or bytes of any value.
+// Sparse ones if `maximum` is 1, bytes of any value if it is 255.
 std::vector<std::uint8_t> RandomObservations(std::size_t count, int maximum, RandomStream stream) {
   constexpr double kShareOfOnes = 0.3;
   std::vector<std::uint8_t> entries(count);
@@ -106,7 +105,7 @@ std::vector<std::uint8_t> RandomObservations(std::size_t count, int maximum, Ran
   return entries;
 }
 
-// Mostly -1, 0 and 1, some in between and beyond.
+// Mostly -1, 0 and 1, with some values between and beyond them.
 float RandomReward(RandomStream& stream) {
   constexpr double kWholeShare = 0.6;
   constexpr double kBound = 3;
@@ -157,8 +156,8 @@ LearnerBatch BatchOf(const Transitions& data, const LearnerSpec& spec, std::size
           .masks = part(data.masks, batch)};
 }
 
-// What the updates found out: [update], [update, batch] or [update, parameter].
-struct Findings {
+// Results of the updates: [update], [update, batch] or [update, parameter].
+struct UpdateResults {
   std::vector<double> loss, gradient_norm;
   std::vector<double> td_error, epistemic, aleatoric, target_distance_sq, priority;
   std::vector<float> gradient;
@@ -166,26 +165,26 @@ struct Findings {
 
 // The priority of each sample is what the trainer would write.
 void Record(const LearnerOutput& output, std::span<const float> gradient, const AgentConfig& agent,
-            Findings& findings) {
+            UpdateResults& results) {
   const PriorityLimits limits{.aleatoric_floor = agent.aleatoric_floor, .cap = agent.priority_cap};
-  findings.loss.push_back(output.loss);
-  findings.gradient_norm.push_back(output.gradient_norm);
-  findings.gradient.insert(findings.gradient.end(), gradient.begin(), gradient.end());
+  results.loss.push_back(output.loss);
+  results.gradient_norm.push_back(output.gradient_norm);
+  results.gradient.insert(results.gradient.end(), gradient.begin(), gradient.end());
   for (std::size_t i = 0; i < output.td_error.size(); ++i) {
     const Uncertainty& uncertainty = output.uncertainty[i];
-    findings.td_error.push_back(output.td_error[i]);
-    findings.epistemic.push_back(uncertainty.epistemic);
-    findings.aleatoric.push_back(uncertainty.aleatoric);
-    findings.target_distance_sq.push_back(uncertainty.target_distance_sq);
+    results.td_error.push_back(output.td_error[i]);
+    results.epistemic.push_back(uncertainty.epistemic);
+    results.aleatoric.push_back(uncertainty.aleatoric);
+    results.target_distance_sq.push_back(uncertainty.target_distance_sq);
     const PriorityInputs inputs{.uncertainty = uncertainty, .td_error = output.td_error[i]};
-    findings.priority.push_back(ComputePriority(agent.priority, inputs, limits).value);
+    results.priority.push_back(ComputePriority(agent.priority, inputs, limits).value);
   }
 }
 
-// Adds arrays of all updates, without the leading axis if there is but one.
-class StepWriter {
+// Adds arrays of all updates. A single update has no leading axis.
+class DumpWriter {
  public:
-  StepWriter(const std::filesystem::path& path, const LearnerSpec& spec, int updates)
+  DumpWriter(const std::filesystem::path& path, const LearnerSpec& spec, int updates)
       : npz_(path), layout_(spec.network), updates_(updates), batch_(spec.batch) {}
 
   NpzWriter& npz() { return npz_; }
@@ -233,7 +232,7 @@ class StepWriter {
   std::size_t batch_;
 };
 
-void AddTransitions(const Transitions& data, const NetworkSpec& network, StepWriter& writer) {
+void AddTransitions(const Transitions& data, const NetworkSpec& network, DumpWriter& writer) {
   const auto height = static_cast<std::size_t>(network.input.height);
   const auto width = static_cast<std::size_t>(network.input.width);
   const auto channels = static_cast<std::size_t>(network.input.channels);
@@ -255,15 +254,15 @@ void AddTransitions(const Transitions& data, const NetworkSpec& network, StepWri
   writer.AddPerSample("mask", masks, {static_cast<std::size_t>(network.members)});
 }
 
-void AddFindings(const Findings& findings, StepWriter& writer) {
-  writer.AddPerUpdate("loss", findings.loss);
-  writer.AddGradients(findings.gradient);
-  writer.AddPerUpdate("gradient_norm", findings.gradient_norm);
-  writer.AddPerSample("td_error", findings.td_error);
-  writer.AddPerSample("epistemic", findings.epistemic);
-  writer.AddPerSample("aleatoric", findings.aleatoric);
-  writer.AddPerSample("target_distance_sq", findings.target_distance_sq);
-  writer.AddPerSample("priority", findings.priority);
+void AddResults(const UpdateResults& results, DumpWriter& writer) {
+  writer.AddPerUpdate("loss", results.loss);
+  writer.AddGradients(results.gradient);
+  writer.AddPerUpdate("gradient_norm", results.gradient_norm);
+  writer.AddPerSample("td_error", results.td_error);
+  writer.AddPerSample("epistemic", results.epistemic);
+  writer.AddPerSample("aleatoric", results.aleatoric);
+  writer.AddPerSample("target_distance_sq", results.target_distance_sq);
+  writer.AddPerSample("priority", results.priority);
 }
 
 }  // namespace
@@ -281,17 +280,17 @@ int DumpStep(const DumpStepOptions& options) {
       RandomTransitions(spec, config, static_cast<int>(input.element_max),
                         std::size_t{1} * options.updates * spec.batch, options.seed);
 
-  StepWriter writer(options.out, spec, options.updates);
-  writer.npz().AddText("settings", StepSettings(config, spec, options.seed, options.updates));
+  DumpWriter writer(options.out, spec, options.updates);
+  writer.npz().AddText("settings", DumpStepSettings(config, spec, options.seed, options.updates));
   writer.AddParameters("online", learner.State().online);
   writer.AddParameters("target", learner.State().target);
   AddTransitions(data, spec.network, writer);
-  Findings findings;
+  UpdateResults results;
   for (int update = 0; update < options.updates; ++update) {
     const LearnerOutput output = learner.Update(BatchOf(data, spec, update));
-    Record(output, learner.gradient(), config.agent, findings);
+    Record(output, learner.gradient(), config.agent, results);
   }
-  AddFindings(findings, writer);
+  AddResults(results, writer);
   writer.AddParameters("after", learner.State().online);
   writer.npz().Commit();
   fmt::print(stderr, "wrote {}\n", options.out.string());

@@ -2,13 +2,46 @@
 
 #include <nlohmann/json.hpp>
 
-#include "uper/nn/cpu/sample_loss.h"
+#include "uper/nn/layer_spec.h"
 #include "uper/train/config/config_choices.h"
 
 namespace uper {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+std::string KindName(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::kConvolution:
+      return "convolution";
+    case LayerKind::kDense:
+      return "dense";
+    case LayerKind::kHidden:
+      return "hidden";
+    case LayerKind::kHead:
+      return "head";
+  }
+  return "";
+}
+
+// The layers in the order of the forward pass. `inputs` and `outputs` are numbers per sample.
+Json LayerSettings(const NetworkSpec& network) {
+  Json layers = Json::array();
+  for (const LayerSpec& layer : MakeLayers(network)) {
+    Json settings = {{"name", layer.name},
+                     {"kind", KindName(layer.kind)},
+                     {"inputs", layer.inputs()},
+                     {"outputs", layer.outputs()},
+                     {"members", layer.members}};
+    if (layer.kind == LayerKind::kConvolution) {
+      settings["filters"] = layer.convolution.filters;
+      settings["kernel"] = layer.convolution.kernel;
+      settings["stride"] = layer.convolution.stride;
+    }
+    layers.push_back(settings);
+  }
+  return layers;
+}
 
 Json NetworkSettings(const NetworkSpec& network, const NetworkConfig& config) {
   Json convolutions = Json::array();
@@ -27,6 +60,7 @@ Json NetworkSettings(const NetworkSpec& network, const NetworkConfig& config) {
             {"channels", network.input.channels},
             {"layout", planes ? "channel, height, width" : "height, width, channel"},
             {"scale", network.input.scale}}},
+          {"layers", LayerSettings(network)},
           {"convolutions", convolutions},
           {"dense_units", network.dense},
           {"hidden_units", config.hidden_units},
@@ -34,8 +68,8 @@ Json NetworkSettings(const NetworkSpec& network, const NetworkConfig& config) {
           {"shared_output_bias", config.shared_output_bias}};
 }
 
-// What follows is what the configuration asks for, not what the learner was made with: a value lost
-// between the two is then found out.
+// The next functions read the configuration, not the spec of the learner: a checker then notices a
+// value that got lost between the two.
 
 Json HeadSettings(const AgentConfig& agent, const NetworkConfig& network) {
   Json settings = {{"kind", ChoiceName(agent.head)},
@@ -85,7 +119,7 @@ Json OptimizerSettings(const OptimizerConfig& optimizer) {
   return settings;
 }
 
-// The shape of each array in words.
+// The axes of each array.
 Json Layouts(const NetworkSpec& network) {
   const std::string observation = network.input.layout == InputLayout::kPlanes
                                       ? "[batch, channel, height, width]"
@@ -111,7 +145,7 @@ Json Layouts(const NetworkSpec& network) {
       {"loss, gradient_norm", "one number; the norm is that before clipping"}};
 }
 
-// What the formulas leave open.
+// Details that the formulas leave open.
 Json Definitions() {
   return {
       {"loss",
@@ -146,8 +180,8 @@ Json Definitions() {
 
 }  // namespace
 
-std::string StepSettings(const RunConfig& config, const LearnerSpec& spec, std::uint64_t seed,
-                         int updates) {
+std::string DumpStepSettings(const RunConfig& config, const LearnerSpec& spec, std::uint64_t seed,
+                             int updates) {
   const Json settings = {{"agent", config.agent.name},
                          {"seed", seed},
                          {"updates", updates},

@@ -8,9 +8,9 @@
 
 namespace uper {
 
-// The text `settings` of `uper dump-step`: everything that an independent checker needs to repeat
-// the updates from the arrays beside it, as JSON in ASCII.
-std::string StepSettings(const RunConfig& config, const LearnerSpec& spec, std::uint64_t seed,
-                         int updates);
+// The text `settings` of `uper dump-step`, as JSON in ASCII. With it and the other arrays of the
+// file, an independent checker can repeat the updates.
+std::string DumpStepSettings(const RunConfig& config, const LearnerSpec& spec, std::uint64_t seed,
+                             int updates);
 
 }  // namespace uper

@@ -52,7 +52,7 @@ void WriteRunStart(const RunFolder& folder, const RunConfig& config,
                    .seed = config.seed,
                    .machine = DescribeMachine(),
                    .start_time = UtcTime(static_cast<std::int64_t>(std::time(nullptr)))};
-  record.machine.instruction_path = SimdTargetName();
+  record.machine.instruction_path = cpu::SimdTargetName();
   if (ResolveDevice(config) == DeviceChoice::kCuda) record.machine.gpu = QueryGpu().name;
   WriteRunRecord(folder.run_json(), record);
   WriteFileAtomically(folder.config(), DumpToml(config));  // last: it makes the folder a run

@@ -9,8 +9,8 @@
 namespace uper {
 namespace {
 
-// `count` orthonormal vectors of `length` entries each, [count, length], count <= length: Gaussian
-// vectors, each made orthogonal to those before it. Twice, because once loses digits.
+// `count` orthonormal vectors [count, length], count <= length. They start as Gaussian vectors.
+// Each is made orthogonal to the vectors before it, twice, because a single pass loses digits.
 std::vector<double> OrthonormalRows(int count, int length, RandomStream& stream) {
   std::vector<double> rows(std::size_t{1} * count * length);
   for (double& value : rows) value = stream.Normal();
@@ -31,7 +31,7 @@ std::vector<double> OrthonormalRows(int count, int length, RandomStream& stream)
   return rows;
 }
 
-// One matrix [inputs, outputs] somewhere in the buffer.
+// Where the entries of one matrix [inputs, outputs] lie in the buffer.
 struct MatrixPlace {
   int inputs;
   int outputs;
@@ -58,25 +58,31 @@ void FillOrthogonal(const MatrixPlace& place, double gain, RandomStream& stream,
   }
 }
 
-// The matrices of one weight tensor: one, or one a member.
-std::vector<MatrixPlace> MatricesOf(const NetworkSpec& spec, const ParameterView& view) {
+// The matrices in the weights of one layer, one per set of weights.
+std::vector<MatrixPlace> MatricesOf(const LayerSpec& layer) {
+  const ParameterView& weights = layer.weights;
   std::vector<MatrixPlace> places;
-  const std::size_t units = spec.hidden_units;
-  const std::size_t outputs = spec.outputs;
-  if (view.name == "head/w") {
-    for (int k = 0; k < spec.members; ++k) {
-      places.push_back({spec.hidden_units, spec.actions * spec.outputs,
-                        view.offset + k * units * outputs, outputs, spec.outputs,
-                        spec.members * units * outputs});
+  for (std::size_t k = 0; k < static_cast<std::size_t>(layer.members); ++k) {
+    if (layer.kind == LayerKind::kHead) {  // [action, member, hidden unit, output]
+      const int actions = weights.shape[0];
+      const int units = weights.shape[2];
+      const int outputs = weights.shape[3];
+      const std::size_t block = std::size_t{1} * units * outputs;
+      places.push_back({.inputs = units,
+                        .outputs = actions * outputs,
+                        .offset = weights.offset + k * block,
+                        .input_stride = static_cast<std::size_t>(outputs),
+                        .run = outputs,
+                        .run_stride = layer.members * block});
+    } else {  // [input ..., (member,) unit]
+      const int units = weights.shape.back();
+      places.push_back({.inputs = weights.fan_in,
+                        .outputs = units,
+                        .offset = weights.offset + k * units,
+                        .input_stride = std::size_t{1} * layer.members * units,
+                        .run = units,
+                        .run_stride = 0});
     }
-  } else if (view.name == "hidden/w" && spec.separate_hidden) {
-    for (int k = 0; k < spec.members; ++k) {
-      places.push_back({view.fan_in, spec.hidden_units, view.offset + k * units,
-                        spec.members * units, spec.hidden_units, 0});
-    }
-  } else {
-    const int columns = view.shape.back();
-    places.push_back({view.fan_in, columns, view.offset, std::size_t(columns), columns, 0});
   }
   return places;
 }
@@ -94,13 +100,12 @@ void InitializeUniform(const ParameterLayout& layout, RandomStream& stream,
   }
 }
 
-void InitializeOrthogonal(const NetworkSpec& spec, const ParameterLayout& layout, double gain,
-                          RandomStream& stream, std::span<float> parameters) {
+void InitializeOrthogonal(const ParameterLayout& layout, double gain, RandomStream& stream,
+                          std::span<float> parameters) {
   UPER_CHECK(parameters.size() == layout.size(), "the buffer must fit the layout");
   std::ranges::fill(parameters, 0.0F);
-  for (const ParameterView& view : layout.views()) {
-    if (!view.name.ends_with("/w")) continue;
-    for (const MatrixPlace& place : MatricesOf(spec, view)) {
+  for (const LayerSpec& layer : layout.layers()) {
+    for (const MatrixPlace& place : MatricesOf(layer)) {
       FillOrthogonal(place, gain, stream, parameters);
     }
   }

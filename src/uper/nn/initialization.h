@@ -7,17 +7,18 @@
 
 namespace uper {
 
-// Every weight and every bias uniform in +-1/sqrt(fan_in), fan_in = inputs to one output unit (DQN
-// Zoo, PyTorch's default). Draws in the order of the buffer: two words of the stream a parameter.
-// REQUIRES: parameters.size() == layout.size().
+// Every weight and every bias is uniform in +-1/sqrt(fan_in), fan_in = inputs to one output unit
+// (DQN Zoo, and the default of PyTorch). Draws in the order of the buffer, two words of the stream
+// per parameter. REQUIRES: parameters.size() == layout.size().
 void InitializeUniform(const ParameterLayout& layout, RandomStream& stream,
                        std::span<float> parameters);
 
-// Weights orthogonal (Saxe et al. 2014), biases zero: the matrix [fan_in, outputs] of a layer is
-// `gain` times the Q of a Gaussian matrix's QR decomposition (of its transpose if that is taller),
-// so that its shorter side is orthonormal but for the gain. Members of an ensemble are separate
-// matrices: of the head [hidden, action x output] each, of separate hidden layers [input, unit].
-void InitializeOrthogonal(const NetworkSpec& spec, const ParameterLayout& layout, double gain,
-                          RandomStream& stream, std::span<float> parameters);
+// Weights are orthogonal (Saxe et al. 2014), biases zero. The matrix [fan_in, outputs] of a layer
+// is `gain` times the Q of the QR decomposition of a Gaussian matrix, so its shorter side is
+// orthonormal up to the gain. (A tall matrix is decomposed as its transpose.) Each member of an
+// ensemble has its own matrix: [hidden, action x output] in the head, [input, unit] in separate
+// hidden layers.
+void InitializeOrthogonal(const ParameterLayout& layout, double gain, RandomStream& stream,
+                          std::span<float> parameters);
 
 }  // namespace uper

@@ -19,7 +19,7 @@ TEST(InitializeUniformTest, EveryTensorIsUniformWithinItsBound) {
   RandomStream stream(7, "initialization");
   InitializeUniform(layout, stream, parameters);
   EXPECT_EQ(stream.position(), 2 * layout.size());
-  // Facts 1.2; a bias has the bound of its weights.
+  // 1/sqrt(fan_in) of each layer by hand; a bias has the bound of its weights.
   const std::array<double, 10> bounds{0.0625,   0.0625,   0.044194, 0.044194, 0.041667,
                                       0.041667, 0.017857, 0.017857, 0.044194, 0.044194};
   for (std::size_t i = 0; i < bounds.size(); ++i) {
@@ -80,7 +80,7 @@ TEST(InitializeOrthogonalTest, ShorterSidesAreOrthonormal) {
   std::vector<float> p(layout.size(), 1);
   RandomStream stream(3, "initialization");
   constexpr double kGain = 1.5;
-  InitializeOrthogonal(spec, layout, kGain, stream, p);
+  InitializeOrthogonal(layout, kGain, stream, p);
 
   const float* conv = &p[layout.Find("conv1/w").offset];  // [36, 16]
   EXPECT_LT(GramError(16, 36, kGain, [&](int i, int e) { return conv[e * 16 + i]; }), 1e-6);
@@ -102,7 +102,7 @@ TEST(InitializeOrthogonalTest, WideLayersHaveOrthonormalRows) {
   const ParameterLayout layout(spec);
   std::vector<float> p(layout.size());
   RandomStream stream(3, "initialization");
-  InitializeOrthogonal(spec, layout, 1, stream, p);
+  InitializeOrthogonal(layout, 1, stream, p);
   EXPECT_LT(GramError(6, 9, 1, [&](int i, int e) { return p[i * 9 + e]; }), 1e-6);
   const float* head = &p[layout.Find("head/w").offset];  // [4, 1, 9, 5]
   const auto at = [&](int i, int e) { return head[(e / 5) * 45 + i * 5 + e % 5]; };

@@ -4,25 +4,32 @@
 
 namespace uper {
 
-// What the numbers that a network puts out mean, how they are compared with their target, and what
-// the learner reports about each sample. One struct describes every agent.
+// What the outputs of a network mean, how they are compared with their target, and what the learner
+// reports about each sample. One struct describes every agent.
 
 enum class HeadKind {
-  kScalar,       // one value a member
+  kScalar,       // one value per member
   kQuantile,     // quantile values at the midpoints
   kCategorical,  // logits over fixed atoms
 };
 
 // Whose greedy action the target of member k takes.
-enum class TargetAction {
-  kPerMember,  // member k's own
-  kEnsemble,   // that of the mean over members, for all
+enum class TargetRule {
+  kPerMember,  // the action of member k
+  kEnsemble,   // the action of the mean over members
 };
 
-// Which of the paper's two decompositions gives the target uncertainty (uncertainty.h).
+// How the losses L_bk of sample b and member k become one loss; w_b: importance weights, m_bk:
+// masks. One byte, because kernels take a LossSpec as their argument.
+enum class MemberWeighting : bool {
+  kMean,  // sum_{b,k} w_b m_bk L_bk / max(1, sum_{b,k} m_bk)
+  kSum,   // sum_{b,k} w_b m_bk L_bk / batch, as if each member were trained alone
+};
+
+// Which of the two decompositions of the paper gives the target uncertainty (uncertainty.h).
 enum class TargetForm {
-  kAtari,   // member k against its own target distribution
-  kScalar,  // all against the mean target
+  kAtari,   // compares member k with its own target distribution
+  kScalar,  // compares all members with the mean target
 };
 
 // What counts as the TD error of a sample.
@@ -31,24 +38,22 @@ enum class TdErrorKind {
   kLoss,          // mean over members of the loss (cross-entropy clipped at 100)
 };
 
-// Rainbow's bound on a cross-entropy used as a priority.
+// Bound on a cross-entropy that is used as a priority (from Rainbow).
 inline constexpr double kLargestLossPriority = 100;
 
-// How E and A come out of categorical members (core/categorical.h).
+// How E and A are computed from categorical members (core/categorical.h).
 enum class CategoricalUncertainty { kQuantiles, kTotalVariance, kAuthors };
 
 struct LossSpec {
   HeadKind head = HeadKind::kQuantile;
   bool double_q = false;  // the online network chooses the target's action
-  TargetAction target_action = TargetAction::kPerMember;
+  TargetRule target_rule = TargetRule::kPerMember;
 
-  double huber_kappa = 1;  // quantile head; 0: the plain quantile loss
+  double huber_kappa = 1;  // quantile head; 0: the quantile loss without Huber's smoothing
   // Scalar head: bound on |weight * delta| in the gradient (DQN Zoo); 0: none.
   double td_gradient_bound = 1;
   AtomSupport support;  // categorical head; support.atoms is the number of outputs
-  // false: L = sum_{b,k} w_b m_bk L_bk / max(1, sum_{b,k} m_bk); true: ... / batch, as if each
-  // member were trained alone.
-  bool sum_members = false;
+  MemberWeighting member_weighting = MemberWeighting::kMean;
 
   TargetForm target_form = TargetForm::kAtari;
   TdErrorKind td_priority = TdErrorKind::kMeanAbsolute;

@@ -30,12 +30,11 @@ TEST(NetworkSpecTest, PresetsAreValid) {
 
 TEST(NetworkSpecTest, ShapesOfTheNatureNetwork) {
   const NetworkSpec spec = NatureNetwork({.actions = 6, .members = 10, .outputs = 201});
-  const std::vector<ImageShape> pictures = spec.Pictures();
-  ASSERT_EQ(pictures.size(), 4U);
-  EXPECT_EQ(pictures[1].height, 20);
-  EXPECT_EQ(pictures[2].width, 9);
-  EXPECT_EQ(pictures[3].size(), 7 * 7 * 64);
-  EXPECT_EQ(spec.torso_outputs(), 3136);
+  const std::vector<ImageShape> maps = spec.FeatureMaps();
+  ASSERT_EQ(maps.size(), 4U);
+  EXPECT_EQ(maps[1].height, 20);
+  EXPECT_EQ(maps[2].width, 9);
+  EXPECT_EQ(maps[3].size(), 7 * 7 * 64);
   EXPECT_EQ(spec.hidden_total(), 512);
   EXPECT_EQ(spec.member_outputs(), 2010);
   EXPECT_EQ(spec.observation_size(), 84 * 84 * 4);
@@ -51,7 +50,6 @@ TEST(NetworkSpecTest, MlpTakesItsHiddenLayerFromTheEnd) {
   const NetworkSpec spec = MlpNetwork(5, {20, 30, 40}, {.actions = 2});
   EXPECT_EQ(spec.dense, (std::vector<int>{20, 30}));
   EXPECT_EQ(spec.hidden_units, 40);
-  EXPECT_EQ(spec.torso_outputs(), 30);
   EXPECT_EQ(spec.observation_size(), 5);
 }
 
@@ -72,6 +70,13 @@ TEST(NetworkSpecTest, MessagesNameTheField) {
   EXPECT_TRUE(contains(MessageOf([](NetworkSpec& s) { s.convolutions[2].kernel = 10; }),
                        "convolution 3: kernel 10 does not fit its input of 9 x 9"));
   EXPECT_TRUE(contains(MessageOf([](NetworkSpec& s) { s.outputs = 2'000'000'000; }), "too large"));
+  EXPECT_TRUE(contains(MessageOf([](NetworkSpec& s) { s.dense = {1'000'000}; }),
+                       "the number of parameters is too large"));
+  EXPECT_TRUE(contains(MessageOf([](NetworkSpec& s) {
+                         s.hidden_units = s.members = 100'000;
+                         s.separate_hidden = true;
+                       }),
+                       "the hidden layer is too large"));
 }
 
 }  // namespace

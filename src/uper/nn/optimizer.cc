@@ -19,8 +19,8 @@ bool IsPositive(double value) { return std::isfinite(value) && value > 0; }
 
 void AdamOptions::Validate() const {
   Require(IsPositive(learning_rate), "learning_rate must be positive");
-  Require(IsFraction(beta1), "beta1 must be at least 0 and below 1");
-  Require(IsFraction(beta2), "beta2 must be at least 0 and below 1");
+  Require(IsFraction(first_moment_decay), "first_moment_decay must be at least 0 and below 1");
+  Require(IsFraction(second_moment_decay), "second_moment_decay must be at least 0 and below 1");
   Require(IsPositive(epsilon), "epsilon must be positive");
 }
 

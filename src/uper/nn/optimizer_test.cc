@@ -22,8 +22,8 @@ TEST(OptimizerOptionsTest, RangesAreChecked) {
   EXPECT_NO_THROW(AdamOptions().Validate());
   EXPECT_NO_THROW(RmsPropOptions().Validate());
   EXPECT_THROW(AdamOptions{.learning_rate = 0}.Validate(), Error);
-  EXPECT_THROW(AdamOptions{.beta1 = 1}.Validate(), Error);
-  EXPECT_THROW(AdamOptions{.beta2 = -0.1}.Validate(), Error);
+  EXPECT_THROW(AdamOptions{.first_moment_decay = 1}.Validate(), Error);
+  EXPECT_THROW(AdamOptions{.second_moment_decay = -0.1}.Validate(), Error);
   EXPECT_THROW(AdamOptions{.epsilon = 0}.Validate(), Error);
   EXPECT_THROW(RmsPropOptions{.learning_rate = std::numeric_limits<double>::infinity()}.Validate(),
                Error);

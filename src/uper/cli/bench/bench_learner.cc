@@ -196,7 +196,7 @@ void PrintTable(const BenchLearnerOptions& options, const LearnerTimes& times,
 }  // namespace
 
 int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
-  if (!options.instructions.empty()) UseSimdTarget(options.instructions);
+  if (!options.instructions.empty()) cpu::UseSimdTarget(options.instructions);
   if (options.parts) return BenchStepParts(options, stop);
   const RunConfig config = ConfigOf(options);
   const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));
@@ -218,11 +218,11 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
           : PeersJson(RunPeers("learner_peers.py", PeerSettings(options, config, spec, threads)),
                       times.update);
   if (!options.json) {
-    PrintTable(
-        options, times,
-        gpu ? fmt::format("{}, {}", QueryGpu().name, ChoiceName(spec.precision))
-            : fmt::format("{} thread{}, {}", threads, threads == 1 ? "" : "s", SimdTargetName()),
-        peers);
+    PrintTable(options, times,
+               gpu ? fmt::format("{}, {}", QueryGpu().name, ChoiceName(spec.precision))
+                   : fmt::format("{} thread{}, {}", threads, threads == 1 ? "" : "s",
+                                 cpu::SimdTargetName()),
+               peers);
     return kExitDone;
   }
   nlohmann::ordered_json json = {{"agent", options.agent},
@@ -234,7 +234,7 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
                                  {"threads", threads},
                                  {"device", gpu ? "cuda" : "cpu"},
                                  {"precision", ChoiceName(spec.precision)},
-                                 {"instruction_set", SimdTargetName()},
+                                 {"instruction_set", cpu::SimdTargetName()},
                                  {"update_ms", 1e3 * times.update.median},
                                  {"update_ms_spread", SpreadJson(Scaled(times.update, 1e3))},
                                  {"act_us", 1e6 * times.act.median},

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kSecondsPerMeasurement = 0.2;
 
-constexpr const char* kPartNames[kStepParts] = {
+constexpr const char* kPartNames[cpu::kUpdatePhases] = {
     "convolutions", "dense layers",       "target actions",     "head",     "loss, statistics",
     "head, back",   "other layers, back", "weights' gradients", "optimiser"};
 
@@ -32,18 +32,18 @@ struct MachineLimits {
 // One line of the table.
 struct PartRow {
   std::string name;
-  PhaseCost work;
+  cpu::PhaseCost work;
   double seconds = 0;
 };
 
 // Seconds of each part in one update: of the fastest of the measurements, as a whole.
-std::vector<double> MeasureParts(const BenchLearnerOptions& options, CpuLearner& learner,
+std::vector<double> MeasureParts(const BenchLearnerOptions& options, cpu::CpuLearner& learner,
                                  const RandomBatch& batch, const StopFlag& stop) {
   std::vector<double> best;
   double least = 0;
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
-    UpdateProfile clock;
-    learner.Watch(&clock);
+    cpu::UpdateProfile profile;
+    learner.SetProfile(&profile);
     int updates = 0;
     const auto start = std::chrono::steady_clock::now();
     while (updates == 0 || SecondsSince(start) < kSecondsPerMeasurement) {
@@ -51,11 +51,11 @@ std::vector<double> MeasureParts(const BenchLearnerOptions& options, CpuLearner&
       learner.Update(batch.View());
       ++updates;
     }
-    learner.Watch(nullptr);
+    learner.SetProfile(nullptr);
     std::vector<double> seconds;
     double sum = 0;
-    for (std::size_t i = 0; i < kStepParts; ++i) {
-      seconds.push_back(clock.seconds(static_cast<UpdatePhase>(i)) / updates);
+    for (std::size_t i = 0; i < cpu::kUpdatePhases; ++i) {
+      seconds.push_back(profile.seconds(static_cast<cpu::UpdatePhase>(i)) / updates);
       sum += seconds.back();
     }
     if (repeat == 0 || sum < least) {
@@ -66,11 +66,11 @@ std::vector<double> MeasureParts(const BenchLearnerOptions& options, CpuLearner&
   return best;
 }
 
-std::vector<PartRow> RowsOf(const std::array<PhaseCost, kStepParts>& work,
+std::vector<PartRow> RowsOf(const std::array<cpu::PhaseCost, cpu::kUpdatePhases>& work,
                             const std::vector<double>& seconds) {
   std::vector<PartRow> rows;
   PartRow all{.name = "whole update"};
-  for (std::size_t i = 0; i < kStepParts; ++i) {
+  for (std::size_t i = 0; i < cpu::kUpdatePhases; ++i) {
     rows.push_back({kPartNames[i], work[i], seconds[i]});
     all.work.flop += work[i].flop;
     all.work.bytes += work[i].bytes;
@@ -115,24 +115,24 @@ int BenchStepParts(const BenchLearnerOptions& options, const StopFlag& stop) {
   const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));
   ThreadPool pool(options.threads > 0 ? options.threads : AvailableCores());
   const MachineLimits limits{.flops = MeasureProductRate(pool), .bytes = MeasureMemoryRate(pool)};
-  CpuLearner learner(spec, pool);
+  cpu::CpuLearner learner(spec, pool);
   InitializeLearner(config, learner);
   const RandomBatch batch(config, spec, ObservationsOf(options));
   for (int i = 0; i < 3; ++i) learner.Update(batch.View());  // warms up
-  const std::vector<PartRow> rows = RowsOf(WorkOfStep(spec, config.agent.mask_probability),
+  const std::vector<PartRow> rows = RowsOf(cpu::CostOfUpdate(spec, config.agent.mask_probability),
                                            MeasureParts(options, learner, batch, stop));
   if (options.json) {
     const nlohmann::ordered_json json = {
         {"agent", options.agent},         {"network", options.network},
         {"actions", options.actions},     {"batch", spec.batch},
-        {"threads", pool.threads()},      {"instruction_set", SimdTargetName()},
+        {"threads", pool.threads()},      {"instruction_set", cpu::SimdTargetName()},
         {"product_flops", limits.flops},  {"memory_bytes_per_second", limits.bytes},
         {"parts", RowsJson(rows, limits)}};
     fmt::print("{}\n", json.dump());
     return kExitDone;
   }
   fmt::print("{} on {}, {} actions, batch {}, {} threads, {}\n", options.agent, options.network,
-             options.actions, spec.batch, pool.threads(), SimdTargetName());
+             options.actions, spec.batch, pool.threads(), cpu::SimdTargetName());
   fmt::print("the machine: {:.0f} GFLOP/s (our product, in cache), {:.1f} GB/s (triad)\n",
              limits.flops / 1e9, limits.bytes / 1e9);
   PrintRows(rows, limits);

@@ -35,15 +35,15 @@ struct Matrices {
     std::fill_n(b.data(), b.size(), 0.25F);
   }
   void Multiply() {
-    Gemm({.rows = kSide,
-          .columns = kSide,
-          .a = a.data(),
-          .a_rows = {.stride = kSide},
-          .b = b.data(),
-          .b_step = kSide,
-          .length = kSide,
-          .c = c.data(),
-          .c_rows = {.stride = kSide}});
+    cpu::Gemm({.rows = kSide,
+               .columns = kSide,
+               .a = a.data(),
+               .a_rows = {.stride = kSide},
+               .b = b.data(),
+               .b_step = kSide,
+               .length = kSide,
+               .c = c.data(),
+               .c_rows = {.stride = kSide}});
   }
 
   FloatBuffer a, b, c;

@@ -6,7 +6,7 @@
 #include "uper/core/categorical.h"
 #include "uper/core/moments.h"
 #include "uper/core/priority.h"
-#include "uper/nn/cpu/sample_loss.h"
+#include "uper/nn/head_values.h"
 
 namespace uper {
 namespace {

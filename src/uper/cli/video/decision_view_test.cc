@@ -8,7 +8,7 @@
 #include "uper/base/threads/thread_pool.h"
 #include "uper/core/categorical.h"
 #include "uper/nn/cpu/cpu_learner.h"
-#include "uper/nn/cpu/sample_loss.h"
+#include "uper/nn/head_values.h"
 #include "uper/nn/initialization.h"
 
 namespace uper {
@@ -79,7 +79,7 @@ TEST(DecisionTest, AgreesWithALearner) {
   for (const HeadKind head : {HeadKind::kScalar, HeadKind::kQuantile, HeadKind::kCategorical}) {
     const LearnerSpec spec = SpecOf(head, 4, head == HeadKind::kScalar ? 1 : 5);
     ThreadPool pool(1);
-    CpuLearner learner(spec, pool);
+    cpu::CpuLearner learner(spec, pool);
     RandomStream stream(1, "decision");
     InitializeUniform(learner.layout(), stream, learner.State().online);
     learner.CommitState(0);

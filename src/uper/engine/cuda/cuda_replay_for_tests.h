@@ -219,7 +219,7 @@ struct Pair {
 
   Store store;
   ThreadPool pool;
-  CpuLearner cpu;
+  cpu::CpuLearner cpu;
   CudaLearner gpu;
   std::unique_ptr<DeviceReplay> memory;
   ReplayBuffer buffer;

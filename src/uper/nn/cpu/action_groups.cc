@@ -6,7 +6,7 @@
 
 #include "uper/base/check.h"
 
-namespace uper {
+namespace uper::cpu {
 
 ActionGroups::ActionGroups(int actions, int lists, int max_batch)
     : actions_(actions),
@@ -32,4 +32,4 @@ void ActionGroups::Build(std::span<const int> chosen, int batch, int lists) {
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cpu

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace uper {
+namespace uper::cpu {
 
 // The samples of a batch sorted by the action chosen for them, for one or several lists of actions:
 // the head's block of an action is then read once for all its samples. Order within a group is the
@@ -31,4 +31,4 @@ class ActionGroups {
   std::vector<int> samples_;  // [list, max_batch]
 };
 
-}  // namespace uper
+}  // namespace uper::cpu

@@ -6,7 +6,7 @@
 
 #include "uper/base/error.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 std::vector<int> SamplesOf(const ActionGroups& groups, int list, int action) {
@@ -37,4 +37,4 @@ TEST(ActionGroupsTest, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

@@ -1,4 +1,4 @@
-// What a learner step calls must not allocate: counts every use of operator new in this program.
+// Learner updates must not allocate: counts every use of operator new in this program.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -8,14 +8,14 @@
 #include "uper/nn/cpu/cpu_network.h"
 #include "uper/nn/cpu/cpu_optimizer.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 TEST(NnAllocationTest, TheCounterCounts) {
   EXPECT_GT(AllocationsDuring([] { std::vector<int>(100).front() = 1; }), 0u);
 }
 
-TEST(NnAllocationTest, AStepAllocatesNothing) {
+TEST(NnAllocationTest, AnUpdateAllocatesNothing) {
   constexpr int kBatch = 32;
   NetworkSpec spec = NatureNetwork({.actions = 4, .members = 3, .outputs = 21});
   spec.input.height = spec.input.width = 44;
@@ -24,27 +24,27 @@ TEST(NnAllocationTest, AStepAllocatesNothing) {
   CpuNetwork network(spec, {.max_batch = kBatch}, pool);
   FloatBuffer online(network.layout().size()), target(online.size()), gradient(online.size());
   FloatBuffer m(online.size()), v(online.size());
-  HeadMeanWeights tables(spec);
+  HeadMeanWeights mean_weights(spec);
   const std::vector<std::byte> observations(std::size_t{1} * kBatch * spec.observation_size());
   const std::vector<int> actions(kBatch, 1), member_actions(kBatch * 3, 2);
   std::vector<float> out(kBatch * 63, 1), all(kBatch * 63 * 4), q(kBatch * 12), mean(kBatch * 4);
   const OptimizerBuffers buffers{online.span(), gradient.span(), m.span(), v.span()};
-  const auto step = [&] {
+  const auto update = [&] {
     network.Forward(0, online.span(), observations, kBatch);
     network.Forward(1, target.span(), observations, kBatch);
-    network.ComputeHeadTables(target.span(), tables);
-    network.HeadMeans(1, tables, q);
-    network.HeadMean(1, tables, mean);
+    network.ComputeHeadMeanWeights(target.span(), mean_weights);
+    network.HeadMemberMeans(1, mean_weights, q);
+    network.HeadEnsembleMean(1, mean_weights, mean);
     network.HeadPerMember(1, target.span(), member_actions, out);
     network.HeadAll(1, target.span(), all);
     network.HeadTaken(0, online.span(), actions, out);
     const double squares = network.Backward(0, online.span(), actions, out, gradient.span());
-    network.Step(0, out, OptimizerStep(AdamOptions{}, 1, ClipScale(squares, 10)), buffers);
-    network.Step(0, out, OptimizerStep(RmsPropOptions{}, 1), buffers);
+    network.Update(0, out, OptimizerUpdate(AdamOptions{}, 1, ClipScale(squares, 10)), buffers);
+    network.Update(0, out, OptimizerUpdate(RmsPropOptions{}, 1), buffers);
     network.HeadGradient(0, actions, out, gradient.span());
     CopyParameters(online.span(), target.span(), pool);
   };
-  EXPECT_EQ(AllocationsDuring(step), 0u);
+  EXPECT_EQ(AllocationsDuring(update), 0u);
 }
 
 // A learner of an ensemble, double-Q or not, with data of zeros.
@@ -63,7 +63,7 @@ void ExpectLearnerAllocatesNothing(HeadKind head, bool double_q) {
   const std::vector<float> ones(kBatch, 1);
   const std::vector<std::uint64_t> masks(kBatch, 5);
   std::vector<float> q(kBatch * 3);
-  const auto step = [&] {
+  const auto update = [&] {
     learner.Update({.s_tm1 = observations,
                     .s_t = observations,
                     .a_tm1 = actions,
@@ -74,7 +74,7 @@ void ExpectLearnerAllocatesNothing(HeadKind head, bool double_q) {
     learner.ActionValues(observations, kBatch, q);
     learner.CopyTarget();
   };
-  EXPECT_EQ(AllocationsDuring(step), 0u);
+  EXPECT_EQ(AllocationsDuring(update), 0u);
 }
 
 TEST(NnAllocationTest, ALearnerAllocatesNothing) {
@@ -85,4 +85,4 @@ TEST(NnAllocationTest, ALearnerAllocatesNothing) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

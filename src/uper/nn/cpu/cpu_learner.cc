@@ -8,8 +8,9 @@
 #include "uper/base/check.h"
 #include "uper/base/error.h"
 #include "uper/nn/cpu/cpu_optimizer.h"
+#include "uper/nn/head_values.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 LearnerSpec Validated(const LearnerSpec& spec) {
@@ -29,13 +30,13 @@ int ArgMax(std::span<const float> values) {
 CpuLearner::CpuLearner(const LearnerSpec& spec, ThreadPool& pool)
     : spec_(Validated(spec)),
       pool_(pool),
-      network_(spec.network, {.max_batch = spec.batch, .slots = kSlots}, pool),
+      network_(spec.network, {.max_batch = spec.batch, .passes = kPasses}, pool),
       online_(network_.layout().size()),
       target_(online_.size()),
       first_moment_(online_.size()),
       second_moment_(online_.size()),
-      online_tables_(spec.network),
-      target_tables_(spec.network),
+      online_mean_weights_(spec.network),
+      target_mean_weights_(spec.network),
       gradient_(online_.size()),
       taken_actions_(spec.batch),
       scratch_(pool.threads(), LossScratch(Shape())),
@@ -62,17 +63,17 @@ EnsembleShape CpuLearner::Shape() const {
 LearnerOutput CpuLearner::Update(const LearnerBatch& batch) {
   CheckBatch(batch);
   std::copy(batch.a_tm1.begin(), batch.a_tm1.end(), taken_actions_.begin());
-  if (clock_ != nullptr) clock_->Start();
+  if (profile_ != nullptr) profile_->Start();
   Forward(batch);
   ChooseTargetActions();
-  EndOf(UpdatePhase::kTargetActions);
-  const CpuNetwork::HeadPass heads[] = {
+  EndPhase(UpdatePhase::kTargetActions);
+  const CpuNetwork::HeadCall heads[] = {
       {kTarget, target_.span(), target_actions_, spec_.network.members, target_outputs_},
       {kOnline, online_.span(), taken_actions_, 1, online_outputs_}};
   network_.HeadOutputs(heads);
-  EndOf(UpdatePhase::kHead);
+  EndPhase(UpdatePhase::kHead);
   ComputeSamples(batch);
-  EndOf(UpdatePhase::kSamples);
+  EndPhase(UpdatePhase::kSamples);
   const double gradient_squares =
       network_.Backward(kOnline, online_.span(), taken_actions_, d_outputs_, gradient_.span());
 
@@ -85,18 +86,18 @@ LearnerOutput CpuLearner::Update(const LearnerBatch& batch) {
                                          ": the loss or the gradient is not finite (loss " +
                                          std::to_string(output.loss) + ")");
   }
-  StepOptimizer(output.gradient_norm);
-  EndOf(UpdatePhase::kOptimizer);
+  UpdateParameters(output.gradient_norm);
+  EndPhase(UpdatePhase::kOptimizer);
   return output;
 }
 
-void CpuLearner::Watch(UpdateProfile* clock) {
-  clock_ = clock;
-  network_.Watch(clock);
+void CpuLearner::SetProfile(UpdateProfile* profile) {
+  profile_ = profile;
+  network_.SetProfile(profile);
 }
 
-void CpuLearner::EndOf(UpdatePhase part) {
-  if (clock_ != nullptr) clock_->Lap(part);
+void CpuLearner::EndPhase(UpdatePhase phase) {
+  if (profile_ != nullptr) profile_->Lap(phase);
 }
 
 void CpuLearner::CheckBatch(const LearnerBatch& batch) const {
@@ -110,28 +111,27 @@ void CpuLearner::CheckBatch(const LearnerBatch& batch) const {
   }
 }
 
-// Fills the slots.
 void CpuLearner::Forward(const LearnerBatch& batch) {
-  const CpuNetwork::Pass passes[] = {{kOnline, online_.span(), batch.s_tm1},
-                                     {kTarget, target_.span(), batch.s_t},
-                                     {kNext, online_.span(), batch.s_t}};
-  network_.Forward(std::span(passes).first(spec_.loss.double_q ? 3 : 2), spec_.batch);
+  const CpuNetwork::ForwardCall calls[] = {{kOnline, online_.span(), batch.s_tm1},
+                                           {kTarget, target_.span(), batch.s_t},
+                                           {kNext, online_.span(), batch.s_t}};
+  network_.Forward(std::span(calls).first(spec_.loss.double_q ? 3 : 2), spec_.batch);
 }
 
 // Fills target_actions_.
 void CpuLearner::ChooseTargetActions() {
   if (spec_.loss.double_q) {
-    RefreshOnlineTables();
-    MemberValues(kNext, online_.span(), online_tables_);
+    RefreshOnlineMeanWeights();
+    MemberValues(kNext, online_.span(), online_mean_weights_);
   } else {
-    MemberValues(kTarget, target_.span(), target_tables_);
+    MemberValues(kTarget, target_.span(), target_mean_weights_);
   }
   const int members = spec_.network.members;
   const std::size_t actions = spec_.network.actions;
   for (int b = 0; b < spec_.batch; ++b) {
     const std::span<float> values =
         std::span(member_values_).subspan(actions * members * b, actions * members);
-    if (spec_.loss.target_action == TargetAction::kEnsemble) {
+    if (spec_.loss.target_rule == TargetRule::kEnsemble) {
       // All members take the action of the largest sum.
       for (int k = 1; k < members; ++k) {
         for (std::size_t a = 0; a < actions; ++a) values[a] += values[k * actions + a];
@@ -146,21 +146,21 @@ void CpuLearner::ChooseTargetActions() {
   }
 }
 
-void CpuLearner::MemberValues(Slot slot, std::span<const float> parameters,
-                              const HeadMeanWeights& tables) {
+void CpuLearner::MemberValues(Pass pass, std::span<const float> parameters,
+                              const HeadMeanWeights& mean_weights) {
   if (spec_.loss.head == HeadKind::kCategorical) {
-    CategoricalValues(slot, parameters, spec_.batch);
+    CategoricalValues(pass, parameters, spec_.batch);
   } else {
-    network_.HeadMeans(slot, tables, member_values_);
+    network_.HeadMemberMeans(pass, mean_weights, member_values_);
   }
 }
 
-void CpuLearner::CategoricalValues(Slot slot, std::span<const float> parameters, int count) {
+void CpuLearner::CategoricalValues(Pass pass, std::span<const float> parameters, int count) {
   const std::size_t members = spec_.network.members;
   const std::size_t actions = spec_.network.actions;
   const std::size_t atoms = spec_.network.outputs;
   const auto all = std::span(all_outputs_).first(count * actions * members * atoms);
-  network_.HeadAll(slot, parameters, all);
+  network_.HeadAll(pass, parameters, all);
   pool_.ParallelTasks(count, [&](int b) {
     for (std::size_t a = 0; a < actions; ++a) {
       for (std::size_t k = 0; k < members; ++k) {
@@ -173,7 +173,7 @@ void CpuLearner::CategoricalValues(Slot slot, std::span<const float> parameters,
 }
 
 double CpuLearner::SampleScale(const LearnerBatch& batch) const {
-  if (spec_.loss.sum_members) return 1.0 / spec_.batch;
+  if (spec_.loss.member_weighting == MemberWeighting::kSum) return 1.0 / spec_.batch;
   const std::uint64_t members = ~std::uint64_t{0} >> (64 - spec_.network.members);
   int terms = 0;
   for (const std::uint64_t mask : batch.masks) terms += std::popcount(mask & members);
@@ -202,7 +202,7 @@ void CpuLearner::ComputeSamples(const LearnerBatch& batch) {
   });
 }
 
-void CpuLearner::StepOptimizer(double gradient_norm) {
+void CpuLearner::UpdateParameters(double gradient_norm) {
   const double scale =
       spec_.max_global_norm > 0 ? ClipScale(gradient_norm, spec_.max_global_norm) : 1;
   const OptimizerBuffers buffers{.parameters = online_.span(),
@@ -211,13 +211,14 @@ void CpuLearner::StepOptimizer(double gradient_norm) {
                                  .v = second_moment_.span()};
   ++updates_;
   const auto* adam = std::get_if<AdamOptions>(&spec_.optimizer);
-  const OptimizerStep step = adam ? OptimizerStep(*adam, updates_, scale)
-                                  : OptimizerStep(std::get<RmsPropOptions>(spec_.optimizer), scale);
-  network_.Step(kOnline, d_outputs_, step, buffers);
-  online_tables_fresh_ = false;
+  const OptimizerUpdate update =
+      adam ? OptimizerUpdate(*adam, updates_, scale)
+           : OptimizerUpdate(std::get<RmsPropOptions>(spec_.optimizer), scale);
+  network_.Update(kOnline, d_outputs_, update, buffers);
+  online_mean_weights_fresh_ = false;
 }
 
-// The head's part, which the update did not store, is made from what it was made of there.
+// Update() did not store the part of the head. It is computed again from the same factors.
 std::span<const float> CpuLearner::gradient() {
   network_.HeadGradient(kOnline, taken_actions_, d_outputs_, gradient_.span());
   return gradient_.span();
@@ -229,16 +230,17 @@ void CpuLearner::ActionValues(std::span<const std::byte> observations, int count
   const std::size_t actions = spec_.network.actions;
   network_.Forward(kNext, online_.span(), observations, count);
   if (spec_.loss.head != HeadKind::kCategorical) {
-    RefreshOnlineTables();
-    network_.HeadMean(kNext, online_tables_, q);
+    RefreshOnlineMeanWeights();
+    network_.HeadEnsembleMean(kNext, online_mean_weights_, q);
     return;
   }
   CategoricalValues(kNext, online_.span(), count);
   for (int b = 0; b < count; ++b) {
     for (std::size_t a = 0; a < actions; ++a) {
       float sum = 0;
-      for (std::size_t k = 0; k < members; ++k)
+      for (std::size_t k = 0; k < members; ++k) {
         sum += member_values_[(b * members + k) * actions + a];
+      }
       q[b * actions + a] = sum / static_cast<float>(members);
     }
   }
@@ -251,13 +253,13 @@ void CpuLearner::MemberOutputs(std::span<const std::byte> observation, std::span
 
 void CpuLearner::CopyTarget() {
   CopyParameters(online_.span(), target_.span(), pool_);
-  network_.ComputeHeadTables(target_.span(), target_tables_);
+  network_.ComputeHeadMeanWeights(target_.span(), target_mean_weights_);
 }
 
-void CpuLearner::RefreshOnlineTables() {
-  if (online_tables_fresh_) return;
-  network_.ComputeHeadTables(online_.span(), online_tables_);
-  online_tables_fresh_ = true;
+void CpuLearner::RefreshOnlineMeanWeights() {
+  if (online_mean_weights_fresh_) return;
+  network_.ComputeHeadMeanWeights(online_.span(), online_mean_weights_);
+  online_mean_weights_fresh_ = true;
 }
 
 LearnerState CpuLearner::State() {
@@ -270,8 +272,8 @@ LearnerState CpuLearner::State() {
 
 void CpuLearner::CommitState(std::int64_t updates) {
   updates_ = updates;
-  online_tables_fresh_ = false;
-  network_.ComputeHeadTables(target_.span(), target_tables_);
+  online_mean_weights_fresh_ = false;
+  network_.ComputeHeadMeanWeights(target_.span(), target_mean_weights_);
 }
 
-}  // namespace uper
+}  // namespace uper::cpu

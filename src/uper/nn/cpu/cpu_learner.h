@@ -8,14 +8,14 @@
 #include "uper/nn/float_buffer.h"
 #include "uper/nn/learner.h"
 
-namespace uper {
+namespace uper::cpu {
 
-// The learner on the CPU. Results are the same bits for any number of threads. Update and
-// ActionValues allocate nothing.
+// The learner on the CPU (MakeCpuLearner() makes one). Results are the same bits for any number of
+// threads. Update() and ActionValues() allocate nothing.
 class CpuLearner final : public Learner {
  public:
-  // Parameters start as zeros; fill State().online, then CopyTarget(). The pool must outlive the
-  // learner. Throws Error(kUsage) for another precision than fp32.
+  // Parameters start as zeros: fill State().online, then call CommitState() and CopyTarget(). The
+  // pool must outlive the learner. Throws Error(kUsage) for a precision other than fp32.
   CpuLearner(const LearnerSpec& spec, ThreadPool& pool);
 
   const LearnerSpec& spec() const override { return spec_; }
@@ -29,25 +29,26 @@ class CpuLearner final : public Learner {
   LearnerState State() override;
   void CommitState(std::int64_t updates) override;
 
-  // Update() adds the times of its parts to this clock from now on; null: to none.
-  void Watch(UpdateProfile* clock);
+  // From now on Update() adds the time of its phases to this profile; null: to none.
+  void SetProfile(UpdateProfile* profile);
 
  private:
-  // Passes through the network, in the slots that keep their activations.
-  enum Slot { kOnline, kTarget, kNext, kSlots };
+  // The passes through the network: online at s_tm1, target at s_t, online at s_t.
+  enum Pass { kOnline, kTarget, kNext, kPasses };
 
   EnsembleShape Shape() const;
   void CheckBatch(const LearnerBatch& batch) const;
   void Forward(const LearnerBatch& batch);
   void ChooseTargetActions();
-  // member_values_ [batch, member, action] of the observations in a slot.
-  void MemberValues(Slot slot, std::span<const float> parameters, const HeadMeanWeights& tables);
-  void CategoricalValues(Slot slot, std::span<const float> parameters, int count);
+  // Fills member_values_ [batch, member, action] from the hidden layer of a pass.
+  void MemberValues(Pass pass, std::span<const float> parameters,
+                    const HeadMeanWeights& mean_weights);
+  void CategoricalValues(Pass pass, std::span<const float> parameters, int count);
   void ComputeSamples(const LearnerBatch& batch);
   double SampleScale(const LearnerBatch& batch) const;
-  void StepOptimizer(double gradient_norm);
-  void RefreshOnlineTables();
-  void EndOf(UpdatePhase part);
+  void UpdateParameters(double gradient_norm);
+  void RefreshOnlineMeanWeights();
+  void EndPhase(UpdatePhase phase);
 
   const LearnerSpec spec_;
   ThreadPool& pool_;
@@ -57,12 +58,12 @@ class CpuLearner final : public Learner {
   FloatBuffer online_, target_, first_moment_, second_moment_;
   std::int64_t updates_ = 0;
 
-  // Averages of the heads, for greedy actions.
-  HeadMeanWeights online_tables_, target_tables_;
-  bool online_tables_fresh_ = false;
+  // Mean weights of the heads, for greedy actions.
+  HeadMeanWeights online_mean_weights_, target_mean_weights_;
+  bool online_mean_weights_fresh_ = false;
 
-  // Of the update under way.
-  FloatBuffer gradient_;               // without the head's part until gradient() asks for it
+  // Intermediate results of an update.
+  FloatBuffer gradient_;               // without the part of the head until gradient() is called
   std::vector<float> online_outputs_;  // [batch, member, output]
   std::vector<float> target_outputs_;
   std::vector<float> d_outputs_;
@@ -74,7 +75,7 @@ class CpuLearner final : public Learner {
   std::vector<double> losses_;        // [batch]
   std::vector<double> td_errors_;
   std::vector<Uncertainty> uncertainty_;
-  UpdateProfile* clock_ = nullptr;  // not owned
+  UpdateProfile* profile_ = nullptr;  // not owned
 };
 
-}  // namespace uper
+}  // namespace uper::cpu

@@ -9,9 +9,10 @@
 
 #include "uper/base/error.h"
 #include "uper/nn/cpu/kernels/simd_info.h"
+#include "uper/nn/head_values.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 constexpr HeadKind kHeads[] = {HeadKind::kScalar, HeadKind::kQuantile, HeadKind::kCategorical};
@@ -161,15 +162,17 @@ TEST(CpuLearnerTest, TheMeanIsOverUnmaskedMembers) {
     Data data(spec, "batch");
     std::fill(data.masks.begin(), data.masks.end(), 0);
     data.masks[3] = 5;
-    const auto loss = [&](bool sum_members) {
-      spec.loss.sum_members = sum_members;
+    const auto loss = [&](MemberWeighting weighting) {
+      spec.loss.member_weighting = weighting;
       ThreadPool pool(1);
       CpuLearner learner(spec, pool);
       Initialize(learner);
       return learner.Update(data.View()).loss;
     };
-    EXPECT_GT(loss(false), 0);
-    EXPECT_NEAR(loss(false) * 2, loss(true) * kBatch, 1e-9);  // of two terms; of the batch
+    const double mean = loss(MemberWeighting::kMean);
+    EXPECT_GT(mean, 0);
+    // The mean divides by two terms, the sum by the batch.
+    EXPECT_NEAR(mean * 2, loss(MemberWeighting::kSum) * kBatch, 1e-9);
   }
 }
 
@@ -262,7 +265,7 @@ TEST(CpuLearnerTest, AStateThatIsWrittenBackGoesOnTheSame) {
 std::vector<double> ValuesByHand(CpuLearner& learner, const Data& data, int count) {
   const NetworkSpec& spec = learner.spec().network;
   ThreadPool pool(1);
-  CpuNetwork network(spec, {.max_batch = count, .slots = 1}, pool);
+  CpuNetwork network(spec, {.max_batch = count, .passes = 1}, pool);
   const std::size_t bytes = std::size_t{1} * count * spec.observation_size();
   network.Forward(0, learner.State().online, std::span(data.s_tm1).first(bytes), count);
   const std::size_t blocks = std::size_t{1} * count * spec.actions * spec.members;
@@ -317,10 +320,10 @@ TEST(CpuLearnerTest, ActingDoesNotDisturbLearning) {
 }
 
 TEST(CpuLearnerTest, TargetRulesAgreeForOneMemberAndDifferForThree) {
-  const auto loss = [](int members, TargetAction rule, bool double_q) {
+  const auto loss = [](int members, TargetRule rule, bool double_q) {
     LearnerSpec spec = SpecOf(HeadKind::kQuantile);
     spec.network.members = members;
-    spec.loss.target_action = rule;
+    spec.loss.target_rule = rule;
     spec.loss.double_q = double_q;
     ThreadPool pool(1);
     CpuLearner learner(spec, pool);
@@ -329,9 +332,9 @@ TEST(CpuLearnerTest, TargetRulesAgreeForOneMemberAndDifferForThree) {
     std::fill(data.masks.begin(), data.masks.end(), 7);
     return learner.Update(data.View()).loss;
   };
-  EXPECT_EQ(loss(1, TargetAction::kPerMember, false), loss(1, TargetAction::kEnsemble, false));
-  EXPECT_NE(loss(3, TargetAction::kPerMember, false), loss(3, TargetAction::kEnsemble, false));
-  EXPECT_NE(loss(3, TargetAction::kPerMember, false), loss(3, TargetAction::kPerMember, true));
+  EXPECT_EQ(loss(1, TargetRule::kPerMember, false), loss(1, TargetRule::kEnsemble, false));
+  EXPECT_NE(loss(3, TargetRule::kPerMember, false), loss(3, TargetRule::kEnsemble, false));
+  EXPECT_NE(loss(3, TargetRule::kPerMember, false), loss(3, TargetRule::kPerMember, true));
 }
 
 TEST(CpuLearnerTest, OtherPrecisionsAreRefused) {
@@ -372,4 +375,4 @@ TEST(CpuLearnerTest, BatchesThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

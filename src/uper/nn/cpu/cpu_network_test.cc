@@ -16,7 +16,7 @@
 #include "uper/nn/learner_data_for_tests.h"
 #include "uper/nn/reference_network_for_tests.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 struct Case {
@@ -25,7 +25,7 @@ struct Case {
   int batch;
 };
 
-NetworkSpec Pictures(const HeadSize& head) {
+NetworkSpec Convolutional(const HeadSize& head) {
   return {.input = {.height = 9, .width = 8, .channels = 3},
           .convolutions = {{5, 3, 2}, {6, 2, 1}},
           .hidden_units = 7,
@@ -40,25 +40,25 @@ std::vector<Case> Cases() {
   cases.push_back({"scalar", MinatarNetwork(4, {.actions = 6}), 3});
   cases.push_back({"one of all", MlpNetwork(1, {1}, {}), 1});
   cases.push_back({"mlp", MlpNetwork(5, {9, 4, 7}, {.actions = 18, .outputs = 3}), 64});
-  cases.push_back({"pictures", Pictures({.actions = 4, .members = 3, .outputs = 19}), 32});
-  cases.push_back({"scalar ensemble", Pictures({.actions = 3, .members = 5}), 3});
-  cases.push_back({"one sample", Pictures({.actions = 18, .members = 2, .outputs = 17}), 1});
+  cases.push_back({"convolutions", Convolutional({.actions = 4, .members = 3, .outputs = 19}), 32});
+  cases.push_back({"scalar ensemble", Convolutional({.actions = 3, .members = 5}), 3});
+  cases.push_back({"one sample", Convolutional({.actions = 18, .members = 2, .outputs = 17}), 1});
 
-  NetworkSpec separate = Pictures({.actions = 3, .members = 4, .outputs = 5});
+  NetworkSpec separate = Convolutional({.actions = 3, .members = 4, .outputs = 5});
   separate.separate_hidden = true;
   separate.dense = {11};
   cases.push_back({"separate", separate, 7});
   separate.outputs = 1;
   cases.push_back({"separate scalars", separate, 7});
 
-  NetworkSpec shared = Pictures({.actions = 5});
+  NetworkSpec shared = Convolutional({.actions = 5});
   shared.shared_output_bias = true;
   cases.push_back({"shared bias", shared, 6});
   shared.outputs = 4;
   shared.members = 2;
   cases.push_back({"shared bias of an ensemble", shared, 6});
 
-  NetworkSpec planes = Pictures({.actions = 2, .members = 2, .outputs = 4});
+  NetworkSpec planes = Convolutional({.actions = 2, .members = 2, .outputs = 4});
   planes.input.layout = InputLayout::kPlanes;
   planes.input.type = InputType::kUint8;
   planes.input.scale = 1.0F / 255.0F;
@@ -67,7 +67,7 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-// Observations of a batch, as bytes for the network and as doubles for the naive one.
+// Observations of a batch, as bytes for the network and as doubles for the reference one.
 struct Observations {
   Observations(const NetworkSpec& spec, int batch) : spec_(spec) {
     const int size = spec.observation_size();
@@ -169,40 +169,40 @@ Results RunAll(const Case& c, ThreadPool& pool) {
 
   const auto hidden = network.Forward(0, parameters.span(), observations.bytes, c.batch);
   r.hidden.assign(hidden.begin(), hidden.end());
-  HeadMeanWeights tables(spec);
-  network.ComputeHeadTables(parameters.span(), tables);
+  HeadMeanWeights mean_weights(spec);
+  network.ComputeHeadMeanWeights(parameters.span(), mean_weights);
   network.HeadTaken(0, parameters.span(), TakenActions(c), r.taken);
   network.HeadPerMember(0, parameters.span(), MemberActions(c), r.per_member);
   network.HeadAll(0, parameters.span(), r.all);
-  network.HeadMeans(0, tables, r.means);
-  network.HeadMean(0, tables, r.mean);
+  network.HeadMemberMeans(0, mean_weights, r.means);
+  network.HeadEnsembleMean(0, mean_weights, r.mean);
   FullGradient(network, parameters.span(), TakenActions(c), RandomDerivative(spec, c.batch),
                r.gradient);
   return r;
 }
 
-// What the naive network says about everything but the gradient.
+// What the reference network says about everything but the gradient.
 struct Expectations {
   std::vector<double> hidden, taken, per_member, all, means, mean;
 };
 
 Expectations Expect(const Case& c) {
   const NetworkSpec& spec = c.spec;
-  const NaiveNetwork naive(spec);
+  const ReferenceNetwork reference(spec);
   const std::vector<double> p = Doubles(RandomParameters(ParameterLayout(spec)));
   const Observations observations(spec, c.batch);
   const auto taken = TakenActions(c);
   const auto member = MemberActions(c);
   Expectations e;
   for (int b = 0; b < c.batch; ++b) {
-    const std::vector<double> hidden = naive.Hidden(p, observations.Sample(b));
+    const std::vector<double> hidden = reference.Hidden(p, observations.Sample(b));
     e.hidden.insert(e.hidden.end(), hidden.begin(), hidden.end());
     std::vector<double> means(std::size_t{1} * spec.members * spec.actions);
     std::vector<double> mean(spec.actions);
     for (int a = 0; a < spec.actions; ++a) {
       for (int k = 0; k < spec.members; ++k) {
         for (int m = 0; m < spec.outputs; ++m) {
-          const double z = naive.Output(p, hidden, a, k, m);
+          const double z = reference.Output(p, hidden, a, k, m);
           e.all.push_back(z);
           means[k * spec.actions + a] += z / spec.outputs;
           mean[a] += z / spec.outputs / spec.members;
@@ -211,8 +211,8 @@ Expectations Expect(const Case& c) {
     }
     for (int k = 0; k < spec.members; ++k) {
       for (int m = 0; m < spec.outputs; ++m) {
-        e.taken.push_back(naive.Output(p, hidden, taken[b], k, m));
-        e.per_member.push_back(naive.Output(p, hidden, member[b * spec.members + k], k, m));
+        e.taken.push_back(reference.Output(p, hidden, taken[b], k, m));
+        e.per_member.push_back(reference.Output(p, hidden, member[b * spec.members + k], k, m));
       }
     }
     e.means.insert(e.means.end(), means.begin(), means.end());
@@ -238,15 +238,15 @@ TEST(CpuNetworkTest, ForwardAndHeadsAgreeWithTheNaiveNetwork) {
 }
 
 // sum of d_out * (output of the taken action), of which FullGradient() is the gradient.
-double NaiveLoss(const Case& c, const NaiveNetwork& naive, const std::vector<double>& p,
+double NaiveLoss(const Case& c, const ReferenceNetwork& reference, const std::vector<double>& p,
                  const Observations& observations, const std::vector<int>& actions,
                  const std::vector<float>& d_out) {
   double loss = 0;
   for (int b = 0; b < c.batch; ++b) {
-    const std::vector<double> hidden = naive.Hidden(p, observations.Sample(b));
+    const std::vector<double> hidden = reference.Hidden(p, observations.Sample(b));
     for (int i = 0; i < c.spec.member_outputs(); ++i) {
       loss += double{d_out[std::size_t{1} * b * c.spec.member_outputs() + i]} *
-              naive.Output(p, hidden, actions[b], i / c.spec.outputs, i % c.spec.outputs);
+              reference.Output(p, hidden, actions[b], i / c.spec.outputs, i % c.spec.outputs);
     }
   }
   return loss;
@@ -259,7 +259,7 @@ TEST(CpuNetworkTest, GradientAgreesWithCentralDifferences) {
     if (c.name == "scalar") c.spec.hidden_units = 3;
     SCOPED_TRACE(c.name);
     const ParameterLayout layout(c.spec);
-    const NaiveNetwork naive(c.spec);
+    const ReferenceNetwork reference(c.spec);
     const Observations observations(c.spec, c.batch);
     const auto d_out = RandomDerivative(c.spec, c.batch);
     const auto actions = TakenActions(c);
@@ -272,9 +272,9 @@ TEST(CpuNetworkTest, GradientAgreesWithCentralDifferences) {
         constexpr double kStep = 1e-6;
         const double before = p[i];
         p[i] = before + kStep;
-        const double above = NaiveLoss(c, naive, p, observations, actions, d_out);
+        const double above = NaiveLoss(c, reference, p, observations, actions, d_out);
         p[i] = before - kStep;
-        const double below = NaiveLoss(c, naive, p, observations, actions, d_out);
+        const double below = NaiveLoss(c, reference, p, observations, actions, d_out);
         p[i] = before;
         expected.push_back((above - below) / (2 * kStep));
         result.push_back(gradient[i]);
@@ -329,21 +329,21 @@ TEST(CpuNetworkTest, ASampleIsTheSameAloneAndInABatch) {
     CpuNetwork network(c.spec, {.max_batch = 16}, pool);
     const FloatBuffer parameters = RandomParameters(network.layout());
     const Observations observations(c.spec, c.batch);
-    HeadMeanWeights tables(c.spec);
-    network.ComputeHeadTables(parameters.span(), tables);
+    HeadMeanWeights mean_weights(c.spec);
+    network.ComputeHeadMeanWeights(parameters.span(), mean_weights);
     const auto actions = TakenActions(c);
     const std::size_t outputs = c.spec.member_outputs();
     const std::size_t q_size = c.spec.actions;
     std::vector<float> batch_out(16 * outputs), batch_q(16 * q_size), out(outputs), q(q_size);
     network.Forward(0, parameters.span(), observations.bytes, 16);
     network.HeadTaken(0, parameters.span(), actions, batch_out);
-    network.HeadMean(0, tables, batch_q);
+    network.HeadEnsembleMean(0, mean_weights, batch_q);
     const std::size_t bytes = observations.bytes.size() / 16;
     for (int b = 0; b < 16; ++b) {
       network.Forward(1, parameters.span(), std::span(observations.bytes).subspan(b * bytes, bytes),
                       1);
       network.HeadTaken(1, parameters.span(), std::span(actions).subspan(b, 1), out);
-      network.HeadMean(1, tables, q);
+      network.HeadEnsembleMean(1, mean_weights, q);
       EXPECT_TRUE(SameBits(out, std::span(batch_out).subspan(b * outputs, outputs))) << b;
       EXPECT_TRUE(SameBits(q, std::span(batch_q).subspan(b * q_size, q_size))) << b;
     }
@@ -351,15 +351,15 @@ TEST(CpuNetworkTest, ASampleIsTheSameAloneAndInABatch) {
 }
 
 TEST(CpuNetworkTest, AScalarHeadsMeanIsItself) {
-  // With one member and one output nothing is averaged: acting through the tables and the dense
-  // head agree to the bit.
+  // With one member and one output nothing is averaged: acting through the mean_weights and the
+  // dense head agree to the bit.
   ThreadPool pool(1);
   const Results r = RunAll(Cases()[0], pool);
   EXPECT_TRUE(SameBits(r.mean, r.all));
   EXPECT_TRUE(SameBits(r.means, r.all));
 }
 
-TEST(CpuNetworkTest, SlotsKeepTheirActivations) {
+TEST(CpuNetworkTest, PassesKeepTheirActivations) {
   ThreadPool pool(1);
   const Case c = Cases()[3];
   CpuNetwork network(c.spec, {.max_batch = c.batch}, pool);
@@ -380,7 +380,7 @@ TEST(CpuNetworkTest, SlotsKeepTheirActivations) {
   EXPECT_TRUE(SameBits(alone, between));
 }
 
-// Parameters and optimiser state, before and after a step.
+// Parameters and optimizer state, before and after an update.
 struct OptimizerState {
   explicit OptimizerState(const ParameterLayout& layout)
       : p(RandomFloats(layout.size(), "p")),
@@ -399,10 +399,10 @@ TEST(CpuNetworkTest, AStepWithoutTheHeadsGradientIsTheStepWithIt) {
   cases.push_back(LargeCase(true));
   cases.push_back(LargeCase(false));
   cases.back().spec.shared_output_bias = true;
-  const OptimizerStep steps[] = {OptimizerStep(AdamOptions{}, 3, 0.7),
-                                 OptimizerStep(RmsPropOptions{}, 0.7)};
+  const OptimizerUpdate updates[] = {OptimizerUpdate(AdamOptions{}, 3, 0.7),
+                                     OptimizerUpdate(RmsPropOptions{}, 0.7)};
   for (const Case& c : cases) {
-    for (const OptimizerStep& step : steps) {
+    for (const OptimizerUpdate& update : updates) {
       SCOPED_TRACE(c.name);
       ThreadPool pool(2);
       CpuNetwork network(c.spec, {.max_batch = c.batch}, pool);
@@ -412,9 +412,9 @@ TEST(CpuNetworkTest, AStepWithoutTheHeadsGradientIsTheStepWithIt) {
       std::vector<float> gradient(network.layout().size(), 123);
       network.Forward(0, fused.p, Observations(c.spec, c.batch).bytes, c.batch);
       const double squares = network.Backward(0, fused.p, actions, d_out, gradient);
-      network.Step(0, d_out, step, fused.With(gradient));
+      network.Update(0, d_out, update, fused.With(gradient));
       network.HeadGradient(0, actions, d_out, gradient);
-      step.Apply(plain.With(gradient));
+      update.Apply(plain.With(gradient));
       EXPECT_TRUE(SameBits(fused.p, plain.p));
       EXPECT_TRUE(SameBits(fused.m, plain.m));
       EXPECT_TRUE(SameBits(fused.v, plain.v));
@@ -461,4 +461,4 @@ TEST(CpuNetworkTest, SizesAreChecked) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

@@ -13,18 +13,18 @@
 #include "uper/nn/cpu/kernels/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace uper {
+namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
 using optimizer_internal::AdamConstants;
 using optimizer_internal::RmsPropConstants;
 
-// One vector of the state of an optimiser.
+// One vector of parameters, gradient and optimizer state.
 struct StateVec {
   Vec p, g, m, v;
 };
 
-// A gradient that lies in memory, in the order of the parameters.
+// Vectors of a gradient that is stored, in the order of the parameters.
 struct StoredGradient {
   explicit StoredGradient(const float* values) : next(values) {}
 
@@ -38,9 +38,10 @@ struct StoredGradient {
   const float* next;
 };
 
-// The same from outer products: vectors go over the block's rows as it lies in memory.
-struct MadeGradient {
-  explicit MadeGradient(const OuterProducts& products) : p(products) {}
+// Vectors of a gradient made from outer products. They follow the block as it lies in memory, so
+// that a vector may span the end of a row.
+struct ComputedGradient {
+  explicit ComputedGradient(const OuterProducts& products) : p(products) {}
 
   HWY_INLINE Vec Next() {
     const int left = p.columns - column;  // in this row
@@ -78,7 +79,7 @@ struct MadeGradient {
   int column = 0;
 };
 
-// The same for N terms, whose factors of a row stay in registers.
+// The same for N terms. The factors of the current row stay in registers.
 template <int N>
 struct HeldGradient {
   explicit HeldGradient(const OuterProducts& products) : p(products) { LoadRow(); }
@@ -127,36 +128,36 @@ struct HeldGradient {
   Vec factors[N > 0 ? N : 1];
 };
 
-// Calls step(gradient) with the fastest form of the gradient: few terms are the rule.
-template <typename Step>
-HWY_INLINE void WithGradient(const OuterProducts& products, const Step& step) {
+// Calls update(gradient) with the fastest form of the gradient: few terms are the rule.
+template <typename Update>
+HWY_INLINE void WithGradient(const OuterProducts& products, const Update& update) {
   switch (products.rows_of.size()) {
     case 0:
-      return step(HeldGradient<0>(products));
+      return update(HeldGradient<0>(products));
     case 1:
-      return step(HeldGradient<1>(products));
+      return update(HeldGradient<1>(products));
     case 2:
-      return step(HeldGradient<2>(products));
+      return update(HeldGradient<2>(products));
     case 3:
-      return step(HeldGradient<3>(products));
+      return update(HeldGradient<3>(products));
     case 4:
-      return step(HeldGradient<4>(products));
+      return update(HeldGradient<4>(products));
     case 5:
-      return step(HeldGradient<5>(products));
+      return update(HeldGradient<5>(products));
     default:
-      return step(MadeGradient(products));
+      return update(ComputedGradient(products));
   }
 }
 
-// Calls update(StateVec&) on all vectors of the part, the last one with its spare lanes at 0.
+// Calls update(StateVec&) on all vectors of the buffers. Spare lanes of the last vector are 0.
 template <typename Gradient, typename Update>
-HWY_INLINE void ForEachVector(const OptimizerBuffers& part, Gradient gradient, float gradient_scale,
-                              const Update& update) {
+HWY_INLINE void ForEachVector(const OptimizerBuffers& buffers, Gradient gradient,
+                              float gradient_scale, const Update& update) {
   const Vec scale = Broadcast(gradient_scale);
-  const size_t count = part.parameters.size();
-  float* p = part.parameters.data();
-  float* m = part.m.data();
-  float* v = part.v.data();
+  const size_t count = buffers.parameters.size();
+  float* p = buffers.parameters.data();
+  float* m = buffers.m.data();
+  float* v = buffers.v.data();
   size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     StateVec s{LoadVec(p + i), hn::Mul(gradient.Next(), scale), LoadVec(m + i), LoadVec(v + i)};
@@ -182,28 +183,28 @@ HWY_INLINE Vec Average(Vec decay, Vec mean, Vec one_minus_decay, Vec value) {
 }
 
 template <typename Gradient>
-HWY_INLINE void Adam(const AdamConstants& c, const OptimizerBuffers& part,
+HWY_INLINE void Adam(const AdamConstants& c, const OptimizerBuffers& buffers,
                      const Gradient& gradient) {
-  const Vec beta1 = Broadcast(c.beta1), other1 = Broadcast(c.one_minus_beta1);
-  const Vec beta2 = Broadcast(c.beta2), other2 = Broadcast(c.one_minus_beta2);
+  const Vec first = Broadcast(c.first_decay), other_first = Broadcast(c.one_minus_first_decay);
+  const Vec second = Broadcast(c.second_decay), other_second = Broadcast(c.one_minus_second_decay);
   const Vec rate = Broadcast(c.rate), root_scale = Broadcast(c.root_scale);
   const Vec epsilon = Broadcast(c.epsilon);
-  ForEachVector(part, gradient, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
-    s.m = Average(beta1, s.m, other1, s.g);
-    s.v = Average(beta2, s.v, other2, hn::Mul(s.g, s.g));
+  ForEachVector(buffers, gradient, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
+    s.m = Average(first, s.m, other_first, s.g);
+    s.v = Average(second, s.v, other_second, hn::Mul(s.g, s.g));
     const Vec divisor = Fused(hn::Sqrt(s.v), root_scale, epsilon);
     s.p = hn::Sub(s.p, hn::Div(hn::Mul(rate, s.m), divisor));
   });
 }
 
 template <typename Gradient>
-HWY_INLINE void RmsProp(const RmsPropConstants& c, const OptimizerBuffers& part,
+HWY_INLINE void RmsProp(const RmsPropConstants& c, const OptimizerBuffers& buffers,
                         const Gradient& gradient) {
   const Vec decay = Broadcast(c.decay), other = Broadcast(c.one_minus_decay);
   const Vec rate = Broadcast(c.rate);
   const Vec inside = Broadcast(c.inside_root ? c.epsilon : 0.0F);
   const Vec outside = Broadcast(c.inside_root ? 0.0F : c.epsilon);
-  ForEachVector(part, gradient, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
+  ForEachVector(buffers, gradient, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
     s.m = Average(decay, s.m, other, s.g);
     s.v = Average(decay, s.v, other, hn::Mul(s.g, s.g));
     const Vec variance = Relu(Fused(hn::Neg(s.m), s.m, s.v));
@@ -212,18 +213,19 @@ HWY_INLINE void RmsProp(const RmsPropConstants& c, const OptimizerBuffers& part,
   });
 }
 
-void AdamStored(const AdamConstants& c, const OptimizerBuffers& part) {
-  Adam(c, part, StoredGradient(part.gradient.data()));
+void AdamStored(const AdamConstants& c, const OptimizerBuffers& buffers) {
+  Adam(c, buffers, StoredGradient(buffers.gradient.data()));
 }
-void AdamMade(const AdamConstants& c, const OptimizerBuffers& part, const OuterProducts& gradient) {
-  WithGradient(gradient, [&](const auto& made) HWY_ATTR { Adam(c, part, made); });
+void AdamComputed(const AdamConstants& c, const OptimizerBuffers& buffers,
+                  const OuterProducts& gradient) {
+  WithGradient(gradient, [&](const auto& computed) HWY_ATTR { Adam(c, buffers, computed); });
 }
-void RmsPropStored(const RmsPropConstants& c, const OptimizerBuffers& part) {
-  RmsProp(c, part, StoredGradient(part.gradient.data()));
+void RmsPropStored(const RmsPropConstants& c, const OptimizerBuffers& buffers) {
+  RmsProp(c, buffers, StoredGradient(buffers.gradient.data()));
 }
-void RmsPropMade(const RmsPropConstants& c, const OptimizerBuffers& part,
-                 const OuterProducts& gradient) {
-  WithGradient(gradient, [&](const auto& made) HWY_ATTR { RmsProp(c, part, made); });
+void RmsPropComputed(const RmsPropConstants& c, const OptimizerBuffers& buffers,
+                     const OuterProducts& gradient) {
+  WithGradient(gradient, [&](const auto& computed) HWY_ATTR { RmsProp(c, buffers, computed); });
 }
 
 // Sum of squares in 16 partial sums of doubles, added in ascending order.
@@ -254,11 +256,11 @@ double SumOfSquaresImpl(const float* values, size_t count) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace uper
+}  // namespace uper::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 using optimizer_internal::AdamConstants;
@@ -267,20 +269,22 @@ using optimizer_internal::RmsPropConstants;
 constexpr std::size_t kCopyPiece = 1 << 14;  // floats in one task
 
 HWY_EXPORT(AdamStored);
-HWY_EXPORT(AdamMade);
+HWY_EXPORT(AdamComputed);
 HWY_EXPORT(RmsPropStored);
-HWY_EXPORT(RmsPropMade);
+HWY_EXPORT(RmsPropComputed);
 HWY_EXPORT(SumOfSquaresImpl);
 
-AdamConstants ConstantsOf(const AdamOptions& options, std::int64_t step, double gradient_scale) {
-  UPER_CHECK(step >= 1, "Adam counts its steps from 1");
-  const double t = static_cast<double>(step);
-  return {.beta1 = static_cast<float>(options.beta1),
-          .one_minus_beta1 = static_cast<float>(1 - options.beta1),
-          .beta2 = static_cast<float>(options.beta2),
-          .one_minus_beta2 = static_cast<float>(1 - options.beta2),
-          .rate = static_cast<float>(options.learning_rate / (1 - std::pow(options.beta1, t))),
-          .root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(options.beta2, t))),
+AdamConstants ConstantsOf(const AdamOptions& options, std::int64_t update, double gradient_scale) {
+  UPER_CHECK(update >= 1, "Adam counts its updates from 1");
+  const double t = static_cast<double>(update);
+  const double first = options.first_moment_decay;
+  const double second = options.second_moment_decay;
+  return {.first_decay = static_cast<float>(first),
+          .one_minus_first_decay = static_cast<float>(1 - first),
+          .second_decay = static_cast<float>(second),
+          .one_minus_second_decay = static_cast<float>(1 - second),
+          .rate = static_cast<float>(options.learning_rate / (1 - std::pow(first, t))),
+          .root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(second, t))),
           .epsilon = static_cast<float>(options.epsilon),
           .gradient_scale = static_cast<float>(gradient_scale)};
 }
@@ -290,39 +294,43 @@ RmsPropConstants ConstantsOf(const RmsPropOptions& options, double gradient_scal
           .one_minus_decay = static_cast<float>(1 - options.decay),
           .rate = static_cast<float>(options.learning_rate),
           .epsilon = static_cast<float>(options.epsilon),
-          .inside_root = options.epsilon_place == EpsilonPlace::kInsideRoot,
+          .inside_root = options.epsilon_placement == EpsilonPlacement::kInsideRoot,
           .gradient_scale = static_cast<float>(gradient_scale)};
 }
 
 }  // namespace
 
-OptimizerStep::OptimizerStep(const AdamOptions& options, std::int64_t step, double gradient_scale)
-    : constants_(ConstantsOf(options, step, gradient_scale)) {}
+OptimizerUpdate::OptimizerUpdate(const AdamOptions& options, std::int64_t update,
+                                 double gradient_scale)
+    : constants_(ConstantsOf(options, update, gradient_scale)) {}
 
-OptimizerStep::OptimizerStep(const RmsPropOptions& options, double gradient_scale)
+OptimizerUpdate::OptimizerUpdate(const RmsPropOptions& options, double gradient_scale)
     : constants_(ConstantsOf(options, gradient_scale)) {}
 
-void OptimizerStep::Apply(const OptimizerBuffers& part) const {
-  const std::size_t size = part.parameters.size();
-  UPER_CHECK(part.gradient.size() == size && part.m.size() == size && part.v.size() == size,
-             "parameters, gradient and state must have one size");
+void OptimizerUpdate::Apply(const OptimizerBuffers& buffers) const {
+  const std::size_t size = buffers.parameters.size();
+  UPER_CHECK(
+      buffers.gradient.size() == size && buffers.m.size() == size && buffers.v.size() == size,
+      "parameters, gradient and state must have one size");
   if (const auto* adam = std::get_if<AdamConstants>(&constants_)) {
-    HWY_DYNAMIC_DISPATCH(AdamStored)(*adam, part);
+    HWY_DYNAMIC_DISPATCH(AdamStored)(*adam, buffers);
   } else {
-    HWY_DYNAMIC_DISPATCH(RmsPropStored)(std::get<RmsPropConstants>(constants_), part);
+    HWY_DYNAMIC_DISPATCH(RmsPropStored)(std::get<RmsPropConstants>(constants_), buffers);
   }
 }
 
-void OptimizerStep::Apply(const OptimizerBuffers& part, const OuterProducts& gradient) const {
-  const std::size_t size = part.parameters.size();
-  UPER_CHECK(size == std::size_t{1} * gradient.rows * gradient.columns && part.m.size() == size &&
-                 part.v.size() == size && gradient.rows_of.size() == gradient.columns_of.size(),
+void OptimizerUpdate::Apply(const OptimizerBuffers& buffers, const OuterProducts& gradient) const {
+  const std::size_t size = buffers.parameters.size();
+  UPER_CHECK(size == std::size_t{1} * gradient.rows * gradient.columns &&
+                 buffers.m.size() == size && buffers.v.size() == size &&
+                 gradient.rows_of.size() == gradient.columns_of.size(),
              "parameters, gradient and state must have one shape");
   UPER_CHECK(gradient.columns >= OuterProducts::kLeastColumns, "too few columns");
   if (const auto* adam = std::get_if<AdamConstants>(&constants_)) {
-    HWY_DYNAMIC_DISPATCH(AdamMade)(*adam, part, gradient);
+    HWY_DYNAMIC_DISPATCH(AdamComputed)(*adam, buffers, gradient);
   } else {
-    HWY_DYNAMIC_DISPATCH(RmsPropMade)(std::get<RmsPropConstants>(constants_), part, gradient);
+    HWY_DYNAMIC_DISPATCH(RmsPropComputed)(std::get<RmsPropConstants>(constants_), buffers,
+                                          gradient);
   }
 }
 
@@ -338,5 +346,5 @@ void CopyParameters(std::span<const float> from, std::span<float> to, ThreadPool
   });
 }
 
-}  // namespace uper
+}  // namespace uper::cpu
 #endif  // HWY_ONCE

@@ -8,13 +8,13 @@
 #include "uper/base/threads/thread_pool.h"
 #include "uper/nn/optimizer.h"
 
-namespace uper {
+namespace uper::cpu {
 
-// Work on parameter buffers. Every entry is computed alone (and sums of squares in a fixed order),
-// so results do not depend on threads or instruction set. Nothing allocates.
+// Work on parameter buffers. Every entry is computed alone, and sums of squares have a fixed order:
+// results do not depend on threads or instruction set. Nothing allocates.
 
-// Parameters, gradient and optimiser state, or the same part of each: spans of equal sizes. m and v
-// start as zeros.
+// Parameters, gradient and optimizer state, or the same range of each: spans of equal sizes. m and
+// v start as zeros.
 struct OptimizerBuffers {
   std::span<float> parameters;
   std::span<const float> gradient;
@@ -25,8 +25,8 @@ struct OptimizerBuffers {
 // A gradient [rows, columns] that is a sum of outer products and is never stored:
 //   g[r, c] = sum over i < terms of rows_of[i][r] * columns_of[i][c],
 // a chain of fused multiply-adds in ascending i, as Gemm() computes it. REQUIRES: at least
-// kLeastColumns columns, and columns_of[i][c + columns] = columns_of[i][c] for c < kLeastColumns: a
-// vector may span the end of a row.
+// kLeastColumns columns, and columns_of[i][c + columns] = columns_of[i][c] for c < kLeastColumns,
+// because a vector may span the end of a row.
 struct OuterProducts {
   static constexpr int kLeastColumns = 16;
 
@@ -39,9 +39,10 @@ struct OuterProducts {
 namespace optimizer_internal {
 
 struct AdamConstants {
-  float beta1, one_minus_beta1, beta2, one_minus_beta2;
-  float rate;        // learning rate / (1 - beta1^t)
-  float root_scale;  // 1 / sqrt(1 - beta2^t)
+  float first_decay, one_minus_first_decay;
+  float second_decay, one_minus_second_decay;
+  float rate;        // learning rate / (1 - first_decay^t)
+  float root_scale;  // 1 / sqrt(1 - second_decay^t)
   float epsilon;
   float gradient_scale;
 };
@@ -54,18 +55,18 @@ struct RmsPropConstants {
 
 }  // namespace optimizer_internal
 
-// One step of an optimiser, to be applied to the parameters in any pieces by any threads. The
-// gradient is multiplied by gradient_scale (ClipScale()) on the way.
-class OptimizerStep {
+// One update of the parameters by an optimizer. Any threads may apply it, in any pieces. It
+// multiplies the gradient by gradient_scale (see ClipScale()).
+class OptimizerUpdate {
  public:
-  // `step` counts updates from 1, for Adam's bias correction.
-  OptimizerStep(const AdamOptions& options, std::int64_t step, double gradient_scale);
-  OptimizerStep(const RmsPropOptions& options, double gradient_scale);
+  // `update` is the number of this update, from 1: Adam needs it for its bias correction.
+  OptimizerUpdate(const AdamOptions& options, std::int64_t update, double gradient_scale);
+  OptimizerUpdate(const RmsPropOptions& options, double gradient_scale);
 
   // One pass over the buffers on the calling thread.
-  void Apply(const OptimizerBuffers& part) const;
-  // The same for a block of parameters [rows, columns]; part.gradient is not used.
-  void Apply(const OptimizerBuffers& part, const OuterProducts& gradient) const;
+  void Apply(const OptimizerBuffers& buffers) const;
+  // The same for a block of parameters [rows, columns]; buffers.gradient is not used.
+  void Apply(const OptimizerBuffers& buffers, const OuterProducts& gradient) const;
 
  private:
   std::variant<optimizer_internal::AdamConstants, optimizer_internal::RmsPropConstants> constants_;
@@ -77,4 +78,4 @@ double SumOfSquares(std::span<const float> values);
 // to = from: the target copy.
 void CopyParameters(std::span<const float> from, std::span<float> to, ThreadPool& pool);
 
-}  // namespace uper
+}  // namespace uper::cpu

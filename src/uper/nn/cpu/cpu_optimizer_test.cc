@@ -13,7 +13,7 @@
 #include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 // Parameters, gradient and state of some size, and how to hand them over.
@@ -30,14 +30,17 @@ TEST(AdamTest, TwoStepsByHand) {
   State s(1);
   s.p = {1};
   s.g = {0.5F};
-  const AdamOptions options{.learning_rate = 0.1, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 0.25};
-  OptimizerStep(options, 1, 1).Apply(s.buffers());
+  const AdamOptions options{.learning_rate = 0.1,
+                            .first_moment_decay = 0.9,
+                            .second_moment_decay = 0.99,
+                            .epsilon = 0.25};
+  OptimizerUpdate(options, 1, 1).Apply(s.buffers());
   // m = 0.05, v = 0.0025, mhat = 0.5, vhat = 0.25: 1 - 0.1 * 0.5 / (0.5 + 0.25).
   EXPECT_NEAR(s.m[0], 0.05, 1e-8);
   EXPECT_NEAR(s.v[0], 0.0025, 1e-9);
   EXPECT_NEAR(s.p[0], 1 - 0.1 * 0.5 / 0.75, 1e-7);
   s.g = {-2};
-  OptimizerStep(options, 2, 0.5).Apply(s.buffers());  // a gradient of -1 after the clip
+  OptimizerUpdate(options, 2, 0.5).Apply(s.buffers());  // a gradient of -1 after the clip
   // m = 0.045 - 0.1 = -0.055, v = 0.002475 + 0.01 = 0.012475.
   const double mhat = -0.055 / (1 - 0.81);
   const double vhat = 0.012475 / (1 - 0.9801);
@@ -49,7 +52,7 @@ TEST(RmsPropTest, EpsilonInsideTheRootByHand) {
   s.p = {1};
   s.g = {1};
   const RmsPropOptions options{.learning_rate = 0.1, .decay = 0.75, .epsilon = 0.0625};
-  OptimizerStep(options, 1).Apply(s.buffers());
+  OptimizerUpdate(options, 1).Apply(s.buffers());
   // m = 0.25, v = 0.25, variance 0.1875, + 0.0625 = 0.25: 1 - 0.1 / 0.5.
   EXPECT_FLOAT_EQ(s.m[0], 0.25F);
   EXPECT_FLOAT_EQ(s.v[0], 0.25F);
@@ -63,8 +66,8 @@ TEST(RmsPropTest, EpsilonOutsideTheRootByHand) {
   const RmsPropOptions options{.learning_rate = 0.1,
                                .decay = 0.5,
                                .epsilon = 0.25,
-                               .epsilon_place = EpsilonPlace::kOutsideRoot};
-  OptimizerStep(options, 0.25).Apply(s.buffers());
+                               .epsilon_placement = EpsilonPlacement::kOutsideRoot};
+  OptimizerUpdate(options, 0.25).Apply(s.buffers());
   // g = 1, m = 0.5, v = 0.5, variance 0.25, root 0.5, + 0.25: 1 - 0.1 / 0.75.
   EXPECT_FLOAT_EQ(s.m[0], 0.5F);
   EXPECT_FLOAT_EQ(s.p[0], 1 - 0.1F / 0.75F);
@@ -75,15 +78,15 @@ TEST(RmsPropTest, NegativeVarianceFromRoundingCountsAsZero) {
   s.p = {0};
   s.g = {1};
   s.m = {1};
-  s.v = {0.5F};  // v - m^2 = -0.45 after the step
+  s.v = {0.5F};  // v - m^2 = -0.45 after the update
   const RmsPropOptions options{.learning_rate = 0.1, .decay = 0.9, .epsilon = 0.0001};
-  OptimizerStep(options, 1).Apply(s.buffers());
+  OptimizerUpdate(options, 1).Apply(s.buffers());
   EXPECT_NEAR(s.p[0], -0.1 / 0.01, 1e-4);
 }
 
-// Some steps on every size and instruction set, in one or several pieces: always the bits of the
+// Some updates on every size and instruction set, in one or several pieces: always the bits of the
 // first.
-void ExpectSameBits(const std::function<OptimizerStep(int)>& step) {
+void ExpectSameBits(const std::function<OptimizerUpdate(int)>& update) {
   for (const std::size_t size : {1, 15, 16, 1000, 70001}) {
     std::vector<float> first;
     for (const std::int64_t target : RunnableSimdTargets()) {
@@ -96,7 +99,7 @@ void ExpectSameBits(const std::function<OptimizerStep(int)>& step) {
             const auto part = [&](std::vector<float>& all) {
               return std::span(all).subspan(begin, count);
             };
-            step(t).Apply({part(s.p), part(s.g), part(s.m), part(s.v)});
+            update(t).Apply({part(s.p), part(s.g), part(s.m), part(s.v)});
           }
           std::ranges::rotate(s.g, s.g.begin() + size / 3);
         }
@@ -111,16 +114,17 @@ void ExpectSameBits(const std::function<OptimizerStep(int)>& step) {
   UseSimdTarget(0);
 }
 
-TEST(OptimizerStepTest, SameBitsForAnyPiecesAndInstructionSet) {
-  ExpectSameBits([](int t) { return OptimizerStep(AdamOptions{}, t, 0.7); });
-  for (const auto place : {EpsilonPlace::kInsideRoot, EpsilonPlace::kOutsideRoot}) {
+TEST(OptimizerUpdateTest, SameBitsForAnyPiecesAndInstructionSet) {
+  ExpectSameBits([](int t) { return OptimizerUpdate(AdamOptions{}, t, 0.7); });
+  for (const auto place : {EpsilonPlacement::kInsideRoot, EpsilonPlacement::kOutsideRoot}) {
     ExpectSameBits(
-        [place](int) { return OptimizerStep(RmsPropOptions{.epsilon_place = place}, 0.7); });
+        [place](int) { return OptimizerUpdate(RmsPropOptions{.epsilon_placement = place}, 0.7); });
   }
 }
 
-// The step with a gradient that is made on the way, against the same step with the gradient stored.
-void ExpectMadeAsStored(const OptimizerStep& step, int rows, int columns, int terms) {
+// The update with a gradient that is made on the way, against the same update with the gradient
+// stored.
+void ExpectMadeAsStored(const OptimizerUpdate& update, int rows, int columns, int terms) {
   const int stride = columns + OuterProducts::kLeastColumns;
   const auto row_factors = RandomFloats(terms * rows, "rows");
   auto column_factors = RandomFloats(terms * stride, "columns");
@@ -138,22 +142,22 @@ void ExpectMadeAsStored(const OptimizerStep& step, int rows, int columns, int te
       for (int i = 0; i < terms; ++i) g = std::fma(rows_of[i][r], columns_of[i][c], g);
     }
   }
-  step.Apply(stored.buffers());
+  update.Apply(stored.buffers());
   State made(rows * columns);
-  step.Apply(made.buffers(), {rows, columns, rows_of, columns_of});
+  update.Apply(made.buffers(), {rows, columns, rows_of, columns_of});
   EXPECT_TRUE(SameBits(made.p, stored.p) && SameBits(made.m, stored.m) &&
               SameBits(made.v, stored.v))
       << SimdTargetName() << ", " << rows << " x " << columns << ", " << terms << " terms";
 }
 
-TEST(OptimizerStepTest, MadeGradientGivesTheBitsOfAStoredOne) {
+TEST(OptimizerUpdateTest, MadeGradientGivesTheBitsOfAStoredOne) {
   for (const std::int64_t target : RunnableSimdTargets()) {
     UseSimdTarget(target);
     for (const int terms : {0, 1, 2, 3, 4, 5, 6, 9}) {
       for (const int columns : {16, 17, 51, 64}) {
         for (const int rows : {1, 5, 16}) {
-          ExpectMadeAsStored(OptimizerStep(AdamOptions{}, 3, 0.7), rows, columns, terms);
-          ExpectMadeAsStored(OptimizerStep(RmsPropOptions{}, 0.7), rows, columns, terms);
+          ExpectMadeAsStored(OptimizerUpdate(AdamOptions{}, 3, 0.7), rows, columns, terms);
+          ExpectMadeAsStored(OptimizerUpdate(RmsPropOptions{}, 0.7), rows, columns, terms);
         }
       }
     }
@@ -165,7 +169,7 @@ TEST(AdamTest, EveryEntryAgreesWithDoubles) {
   State s(40001);
   const auto p0 = s.p;
   const AdamOptions options{.learning_rate = 1e-3, .epsilon = 1e-5};
-  OptimizerStep(options, 1, 1).Apply(s.buffers());
+  OptimizerUpdate(options, 1, 1).Apply(s.buffers());
   for (std::size_t i = 0; i < p0.size(); ++i) {
     const double g = s.g[i];
     ASSERT_NEAR(s.p[i], double{p0[i]} - 1e-3 * g / (std::abs(g) + 1e-5), 1e-6) << i;
@@ -202,12 +206,12 @@ TEST(ConcurrentOptimizerTest, CopyCopies) {
 TEST(OptimizerContractTest, SizesAndStepsAreChecked) {
   ThreadPool pool(1);
   State s(3);
-  EXPECT_THROW(OptimizerStep(AdamOptions{}, 0, 1), Error);
+  EXPECT_THROW(OptimizerUpdate(AdamOptions{}, 0, 1), Error);
   s.m.pop_back();
-  EXPECT_THROW(OptimizerStep(AdamOptions{}, 1, 1).Apply(s.buffers()), Error);
-  EXPECT_THROW(OptimizerStep(RmsPropOptions{}, 1).Apply(s.buffers()), Error);
+  EXPECT_THROW(OptimizerUpdate(AdamOptions{}, 1, 1).Apply(s.buffers()), Error);
+  EXPECT_THROW(OptimizerUpdate(RmsPropOptions{}, 1).Apply(s.buffers()), Error);
   EXPECT_THROW(CopyParameters(s.p, s.m, pool), Error);
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

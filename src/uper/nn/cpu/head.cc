@@ -7,27 +7,28 @@
 #include "uper/nn/cpu/kernels/elementwise.h"
 #include "uper/nn/cpu/kernels/gemm.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
-constexpr int kTileRows = 64;    // hidden units in a tile of StepTiles()
+constexpr int kTileRows = 64;    // hidden units in a tile of UpdateInTiles()
 constexpr int kHiddenRows = 32;  // hidden units in one task of BackwardHidden
-constexpr int kMeanSamples = 8;  // samples in one task of Means()
+constexpr int kMeanSamples = 8;  // samples in one task of MemberMeans()
 constexpr int kLanes = 16;       // of a vector, at most
 // Below this many multiply-adds waking another thread costs more than it saves.
 constexpr double kWorthThreads = 1 << 18;
 
 std::ptrdiff_t Wide(int value) { return value; }
 
-// The same part of parameters and state; the gradient is the caller's affair.
-OptimizerBuffers Part(const OptimizerBuffers& all, std::size_t begin, std::size_t count) {
+// A range of the parameters and of the optimizer state. The caller sets the gradient.
+OptimizerBuffers Range(const OptimizerBuffers& all, std::size_t begin, std::size_t count) {
   return {.parameters = all.parameters.subspan(begin, count),
           .gradient = {},
           .m = all.m.subspan(begin, count),
           .v = all.v.subspan(begin, count)};
 }
 
-// Calls task(index, thread) for all indices: on the pool if there is enough work, else here.
+// Calls task(index, thread) for all indices: on the pool if there is enough work, else on the
+// calling thread.
 template <typename Task>
 void ForEachTask(ThreadPool& pool, int count, double multiply_adds, const Task& task) {
   if (multiply_adds >= kWorthThreads) return pool.ParallelTasks(count, task);
@@ -39,33 +40,33 @@ void ForEachTask(ThreadPool& pool, int count, double multiply_adds, const Task& 
 HeadMeanWeights::HeadMeanWeights(const NetworkSpec& spec)
     : member_weights(std::size_t{1} * spec.members * spec.hidden_units * spec.actions),
       member_bias(std::size_t{1} * spec.members * spec.actions),
-      mean_weights(std::size_t{1} * spec.hidden_total() * spec.actions),
-      mean_bias(spec.actions) {}
+      ensemble_weights(std::size_t{1} * spec.hidden_total() * spec.actions),
+      ensemble_bias(spec.actions) {}
 
 Head::Head(const NetworkSpec& spec, int max_batch, ThreadPool& pool)
     : spec_(spec),
       hidden_(spec.hidden_units),
       hidden_total_(spec.hidden_total()),
-      hidden_step_(spec.separate_hidden ? spec.hidden_units : 0),
+      hidden_stride_(spec.separate_hidden ? spec.hidden_units : 0),
       pool_(pool),
       groups_(kMaxSelections, ActionGroups(spec.actions, spec.members, max_batch)),
       taken_(max_batch),
-      offsets_(pool.threads()),
+      scratch_(pool.threads()),
       active_(std::size_t{1} * max_batch * spec.members),
       shared_bias_(spec.shared_output_bias ? kMaxSelections * spec.outputs : 0) {
   for (int k = 0; k < spec.members; ++k) {
     member_blocks_.push_back(Block(0, k));
     member_outputs_.push_back(Wide(k) * spec.outputs);
   }
-  for (Offsets& offsets : offsets_) {
-    offsets.a.resize(max_batch);
-    offsets.b.resize(max_batch);
-    offsets.active.resize(max_batch);
-    offsets.tile = FloatBuffer(std::size_t{kTileRows} * spec.outputs);
-    offsets.rows_of.resize(max_batch);
-    offsets.columns_of.resize(max_batch);
+  for (HeadScratch& scratch : scratch_) {
+    scratch.hidden.resize(max_batch);
+    scratch.outputs.resize(max_batch);
+    scratch.active.resize(max_batch);
+    scratch.tile = FloatBuffer(std::size_t{kTileRows} * spec.outputs);
+    scratch.rows_of.resize(max_batch);
+    scratch.columns_of.resize(max_batch);
     const int columns = std::max(spec.hidden_units, spec.outputs) + OuterProducts::kLeastColumns;
-    offsets.columns = FloatBuffer(std::size_t{1} * max_batch * columns);
+    scratch.columns = FloatBuffer(std::size_t{1} * max_batch * columns);
   }
 }
 
@@ -99,33 +100,33 @@ void Head::Select(std::span<const Selection> selections, int batch) {
     ExpandSharedBias(s.bias, i);
   }
   const double work = 1.0 * count * batch * hidden_ * spec_.member_outputs();
-  // Selections change fastest, so that a thread meets the actions of its share of other passes.
+  // Selections change fastest, so that a thread gets the same actions as in the other functions.
   ForEachTask(pool_, count * spec_.actions * members, work, [&](int task, int thread) {
     const int selection = task % count;
     const int block = task / count;
     SelectBlock(selections[selection], selection, block / members, block % members,
-                offsets_[thread]);
+                scratch_[thread]);
   });
 }
 
 void Head::SelectBlock(const Selection& s, int selection, int action, int member,
-                       Offsets& offsets) const {
+                       HeadScratch& scratch) const {
   const int list = s.actions_per_sample == 1 ? 0 : member;
   const std::span<const int> samples = groups_[selection].Samples(list, action);
   if (samples.empty()) return;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    offsets.a[i] = Wide(samples[i]) * hidden_total_;
-    offsets.b[i] = Wide(samples[i]) * spec_.member_outputs();
+    scratch.hidden[i] = Wide(samples[i]) * hidden_total_;
+    scratch.outputs[i] = Wide(samples[i]) * spec_.member_outputs();
   }
   Gemm({.rows = static_cast<int>(samples.size()),
         .columns = spec_.outputs,
-        .a = s.hidden + member * hidden_step_,
-        .a_rows = {.offsets = offsets.a.data()},
+        .a = s.hidden + member * hidden_stride_,
+        .a_rows = {.offsets = scratch.hidden.data()},
         .b = s.w + Block(action, member),
         .b_step = spec_.outputs,
         .length = hidden_,
         .c = s.out + member_outputs_[member],
-        .c_rows = {.offsets = offsets.b.data()},
+        .c_rows = {.offsets = scratch.outputs.data()},
         .start = GemmStart::kBias,
         .bias = BiasOf(s.bias, action, member, selection),
         .prefetch_b = true});
@@ -140,7 +141,7 @@ void Head::All(const float* w, const float* bias, const float* hidden, int batch
     const int member = task % members;
     Gemm({.rows = batch,
           .columns = spec_.outputs,
-          .a = hidden + member * hidden_step_,
+          .a = hidden + member * hidden_stride_,
           .a_rows = {.stride = hidden_total_},
           .b = w + Block(action, member),
           .b_step = spec_.outputs,
@@ -152,7 +153,7 @@ void Head::All(const float* w, const float* bias, const float* hidden, int batch
   });
 }
 
-void Head::ComputeTables(const float* w, const float* bias, HeadMeanWeights& tables) {
+void Head::ComputeMeanWeights(const float* w, const float* bias, HeadMeanWeights& means) {
   const int members = spec_.members;
   const int actions = spec_.actions;
   ExpandSharedBias(bias);
@@ -163,68 +164,68 @@ void Head::ComputeTables(const float* w, const float* bias, HeadMeanWeights& tab
     const std::ptrdiff_t first =
         spec_.separate_hidden ? Wide(member) * hidden_ * actions : Wide(member) * actions;
     RowMeans(w + Block(action, member), hidden_, spec_.outputs,
-             tables.member_weights.data() + first + action,
+             means.member_weights.data() + first + action,
              spec_.separate_hidden ? actions : members * actions);
     RowMeans(BiasOf(bias, action, member), 1, spec_.outputs,
-             tables.member_bias.data() + Wide(member) * actions + action, 1);
+             means.member_bias.data() + Wide(member) * actions + action, 1);
   });
-  FinishTables(tables);
+  FinishMeanWeights(means);
 }
 
-// The means over members.
-void Head::FinishTables(HeadMeanWeights& tables) const {
+// The means over members, from the means over outputs.
+void Head::FinishMeanWeights(HeadMeanWeights& means) const {
   const float members = static_cast<float>(spec_.members);
   if (spec_.separate_hidden) {
-    for (std::size_t i = 0; i < tables.mean_weights.size(); ++i) {
-      tables.mean_weights[i] = tables.member_weights[i] / members;
+    for (std::size_t i = 0; i < means.ensemble_weights.size(); ++i) {
+      means.ensemble_weights[i] = means.member_weights[i] / members;
     }
   } else {
-    const bool one = spec_.members == 1;  // then all is one row
-    ColumnSumsOfEach(tables.member_weights.data(), one ? 1 : hidden_, spec_.members,
-                     one ? hidden_ * spec_.actions : spec_.actions, tables.mean_weights.data());
-    for (float& value : tables.mean_weights.span()) value /= members;
+    const bool one = spec_.members == 1;  // then the whole matrix is one row
+    ColumnSumsOfEach(means.member_weights.data(), one ? 1 : hidden_, spec_.members,
+                     one ? hidden_ * spec_.actions : spec_.actions, means.ensemble_weights.data());
+    for (float& value : means.ensemble_weights.span()) value /= members;
   }
-  ColumnSums(tables.member_bias.data(), spec_.members, spec_.actions, /*add=*/false,
-             tables.mean_bias.data());
-  for (float& value : tables.mean_bias.span()) value /= members;
+  ColumnSums(means.member_bias.data(), spec_.members, spec_.actions, /*add=*/false,
+             means.ensemble_bias.data());
+  for (float& value : means.ensemble_bias.span()) value /= members;
 }
 
-void Head::Means(const HeadMeanWeights& tables, const float* hidden, int batch, float* q) {
-  // Members that share their hidden units are columns of one product.
-  const int products = spec_.separate_hidden ? spec_.members : 1;
-  const int columns = spec_.members / products * spec_.actions;
+void Head::MemberMeans(const HeadMeanWeights& means, const float* hidden, int batch, float* q) {
+  // Members that share their hidden units are columns of one gemm.
+  const int gemms = spec_.separate_hidden ? spec_.members : 1;
+  const int columns = spec_.members / gemms * spec_.actions;
   const int pieces = (batch + kMeanSamples - 1) / kMeanSamples;
   const int vectors = (columns + kLanes - 1) / kLanes;
-  const double work = 1.0 * products * batch * hidden_ * vectors * kLanes;
-  ForEachTask(pool_, products * pieces, work, [&](int task, int) {
-    const int product = task / pieces;
+  const double work = 1.0 * gemms * batch * hidden_ * vectors * kLanes;
+  ForEachTask(pool_, gemms * pieces, work, [&](int task, int) {
+    const int gemm = task / pieces;
     const int sample = task % pieces * kMeanSamples;
     Gemm({.rows = std::min(kMeanSamples, batch - sample),
           .columns = columns,
-          .a = hidden + Wide(sample) * hidden_total_ + product * hidden_step_,
+          .a = hidden + Wide(sample) * hidden_total_ + gemm * hidden_stride_,
           .a_rows = {.stride = hidden_total_},
-          .b = tables.member_weights.data() + Wide(product) * hidden_ * columns,
+          .b = means.member_weights.data() + Wide(gemm) * hidden_ * columns,
           .b_step = columns,
           .length = hidden_,
-          .c = q + (Wide(sample) * products + product) * columns,
-          .c_rows = {.stride = Wide(products) * columns},
+          .c = q + (Wide(sample) * gemms + gemm) * columns,
+          .c_rows = {.stride = Wide(gemms) * columns},
           .start = GemmStart::kBias,
-          .bias = tables.member_bias.data() + Wide(product) * columns});
+          .bias = means.member_bias.data() + Wide(gemm) * columns});
   });
 }
 
-void Head::Mean(const HeadMeanWeights& tables, const float* hidden, int batch, float* q) {
+void Head::EnsembleMean(const HeadMeanWeights& means, const float* hidden, int batch, float* q) {
   Gemm({.rows = batch,
         .columns = spec_.actions,
         .a = hidden,
         .a_rows = {.stride = hidden_total_},
-        .b = tables.mean_weights.data(),
+        .b = means.ensemble_weights.data(),
         .b_step = spec_.actions,
         .length = hidden_total_,
         .c = q,
         .c_rows = {.stride = spec_.actions},
         .start = GemmStart::kBias,
-        .bias = tables.mean_bias.data()});
+        .bias = means.ensemble_bias.data()});
 }
 
 void Head::BeginBackward(std::span<const int> actions, const float* d_out, int batch) {
@@ -243,19 +244,19 @@ void Head::BackwardHidden(const float* w, const float* d_out, int batch, float* 
   ForEachTask(pool_, spec_.actions * blocks, work, [&](int task, int thread) {
     const int begin = task % blocks * kHiddenRows;
     BackwardHiddenBlock(w, d_out, task / blocks, begin, std::min(begin + kHiddenRows, hidden_),
-                        offsets_[thread], d_hidden);
+                        scratch_[thread], d_hidden);
   });
 }
 
-// Hidden units [begin, end) for the samples of one action: weights and d_out both lie along the
-// outputs, and there are too few samples to fill vectors with them.
+// Hidden units [begin, end) for the samples of one action. The sum runs over the outputs, along
+// which weights and d_out both lie; the samples are too few to fill vectors.
 void Head::BackwardHiddenBlock(const float* w, const float* d_out, int action, int begin, int end,
-                               Offsets& offsets, float* d_hidden) const {
+                               HeadScratch& scratch, float* d_hidden) const {
   const std::span<const int> samples = groups_[0].Samples(0, action);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    offsets.a[i] = Wide(samples[i]) * hidden_total_;
-    offsets.b[i] = Wide(samples[i]) * spec_.member_outputs();
-    offsets.active[i] = Wide(samples[i]) * spec_.members;
+    scratch.hidden[i] = Wide(samples[i]) * hidden_total_;
+    scratch.outputs[i] = Wide(samples[i]) * spec_.member_outputs();
+    scratch.active[i] = Wide(samples[i]) * spec_.members;
   }
   DotProblem problem{.rows = end - begin,
                      .columns = static_cast<int>(samples.size()),
@@ -263,14 +264,14 @@ void Head::BackwardHiddenBlock(const float* w, const float* d_out, int action, i
                      .a_row_stride = spec_.outputs,
                      .a_segments = member_blocks_.data(),
                      .b = d_out,
-                     .b_columns = offsets.b.data(),
+                     .b_columns = scratch.outputs.data(),
                      .b_segments = member_outputs_.data(),
                      .active = active_.data(),
-                     .active_columns = offsets.active.data(),
+                     .active_columns = scratch.active.data(),
                      .segments = spec_.members,
                      .length = spec_.outputs,
                      .c = d_hidden + begin,
-                     .c_columns = offsets.a.data()};
+                     .c_columns = scratch.hidden.data()};
   if (!spec_.separate_hidden) return DotGemm(problem);
   problem.segments = 1;
   for (int k = 0; k < spec_.members; ++k) {
@@ -278,11 +279,11 @@ void Head::BackwardHiddenBlock(const float* w, const float* d_out, int action, i
     ++problem.a_segments;
     ++problem.b_segments;
     ++problem.active;
-    problem.c += hidden_step_;
+    problem.c += hidden_stride_;
   }
 }
 
-// One output a member: the weights lie along the hidden units.
+// With one output per member the weights lie along the hidden units.
 void Head::BackwardHiddenScalar(const float* w, const float* d_out, int action,
                                 float* d_hidden) const {
   const int members = spec_.members;
@@ -308,34 +309,34 @@ void Head::BackwardHiddenScalar(const float* w, const float* d_out, int action,
   }
 }
 
-// The samples of an action that the member learns from; returns their number.
-int Head::FindLearners(int action, int member, Offsets& offsets) const {
+// Finds the samples of an action that the member learns from, and returns their number.
+int Head::FindLearners(int action, int member, HeadScratch& scratch) const {
   int count = 0;
   for (const int sample : groups_[0].Samples(0, action)) {
     if (!active_[sample * spec_.members + member]) continue;
-    offsets.a[count] = Wide(sample) * hidden_total_;
-    offsets.b[count] = Wide(sample) * spec_.member_outputs();
+    scratch.hidden[count] = Wide(sample) * hidden_total_;
+    scratch.outputs[count] = Wide(sample) * spec_.member_outputs();
     ++count;
   }
   return count;
 }
 
 // dw [end - begin, output] of hidden units [begin, end): the sum over the learners in their order.
-void Head::WeightRows(int member, int begin, int end, int learners, const Offsets& offsets,
+void Head::WeightRows(int member, int begin, int end, int learners, const HeadScratch& scratch,
                       const float* hidden, const float* d_out, float* dw) const {
   if (learners == 0) {
     std::fill_n(dw, Wide(end - begin) * spec_.outputs, 0.0F);
     return;
   }
-  const float* h = hidden + member * hidden_step_ + begin;
+  const float* h = hidden + member * hidden_stride_ + begin;
   const float* d = d_out + member_outputs_[member];
   if (spec_.outputs == 1) {  // the weights lie along the hidden units
     return Gemm({.rows = 1,
                  .columns = end - begin,
                  .a = d,
-                 .a_segments = offsets.b.data(),
+                 .a_segments = scratch.outputs.data(),
                  .b = h,
-                 .b_segments = offsets.a.data(),
+                 .b_segments = scratch.hidden.data(),
                  .segments = learners,
                  .length = 1,
                  .c = dw});
@@ -344,9 +345,9 @@ void Head::WeightRows(int member, int begin, int end, int learners, const Offset
         .columns = spec_.outputs,
         .a = h,
         .a_rows = {.stride = 1},
-        .a_segments = offsets.a.data(),
+        .a_segments = scratch.hidden.data(),
         .b = d,
-        .b_segments = offsets.b.data(),
+        .b_segments = scratch.outputs.data(),
         .segments = learners,
         .length = 1,
         .c = dw,
@@ -354,11 +355,12 @@ void Head::WeightRows(int member, int begin, int end, int learners, const Offset
 }
 
 // db [output]: the sum over the learners in their order.
-void Head::BiasRow(int member, int learners, const Offsets& offsets, const float* d_out,
+void Head::BiasRow(int member, int learners, const HeadScratch& scratch, const float* d_out,
                    float* db) const {
   std::fill_n(db, spec_.outputs, 0.0F);
   for (int i = 0; i < learners; ++i) {
-    ColumnSums(d_out + member_outputs_[member] + offsets.b[i], 1, spec_.outputs, /*add=*/true, db);
+    ColumnSums(d_out + member_outputs_[member] + scratch.outputs[i], 1, spec_.outputs, /*add=*/true,
+               db);
   }
 }
 
@@ -366,83 +368,85 @@ void Head::BackwardWeights(int task, int thread, const float* hidden, const floa
                            float* db) {
   const int action = task / spec_.members;
   const int member = task % spec_.members;
-  Offsets& offsets = offsets_[thread];
-  const int learners = FindLearners(action, member, offsets);
-  WeightRows(member, 0, hidden_, learners, offsets, hidden, d_out, dw + Block(action, member));
-  if (db != nullptr) BiasRow(member, learners, offsets, d_out, db + BiasBlock(action, member));
+  HeadScratch& scratch = scratch_[thread];
+  const int learners = FindLearners(action, member, scratch);
+  WeightRows(member, 0, hidden_, learners, scratch, hidden, d_out, dw + Block(action, member));
+  if (db != nullptr) BiasRow(member, learners, scratch, d_out, db + BiasBlock(action, member));
 }
 
-void Head::StepWeights(int task, int thread, const float* hidden, const float* d_out,
-                       const OptimizerStep& step, const OptimizerBuffers& head) {
+void Head::UpdateWeights(int task, int thread, const float* hidden, const float* d_out,
+                         const OptimizerUpdate& update, const OptimizerBuffers& head) {
   const int action = task / spec_.members;
   const int member = task % spec_.members;
-  Offsets& offsets = offsets_[thread];
-  const int learners = FindLearners(action, member, offsets);
+  HeadScratch& scratch = scratch_[thread];
+  const int learners = FindLearners(action, member, scratch);
   const OptimizerBuffers block =
-      Part(head, Block(action, member), std::size_t{1} * hidden_ * spec_.outputs);
+      Range(head, Block(action, member), std::size_t{1} * hidden_ * spec_.outputs);
   if (RowsFillVectors()) {
-    StepOuter(member, learners, offsets, hidden, d_out, step, block);
+    UpdateFromOuterProducts(member, learners, scratch, hidden, d_out, update, block);
   } else {
-    StepTiles(member, learners, offsets, hidden, d_out, step, block);
+    UpdateInTiles(member, learners, scratch, hidden, d_out, update, block);
   }
   if (spec_.shared_output_bias) return;
-  BiasRow(member, learners, offsets, d_out, offsets.tile.data());
+  BiasRow(member, learners, scratch, d_out, scratch.tile.data());
   OptimizerBuffers bias =
-      Part(head, Block(spec_.actions, 0) + BiasBlock(action, member), spec_.outputs);
-  bias.gradient = offsets.tile.span().first(spec_.outputs);
-  step.Apply(bias);
+      Range(head, Block(spec_.actions, 0) + BiasBlock(action, member), spec_.outputs);
+  bias.gradient = scratch.tile.span().first(spec_.outputs);
+  update.Apply(bias);
 }
 
 bool Head::RowsFillVectors() const {
   return (spec_.outputs == 1 ? hidden_ : spec_.outputs) >= OuterProducts::kLeastColumns;
 }
 
-// With one output the block is a single row of hidden units.
-void Head::StepOuter(int member, int learners, Offsets& offsets, const float* hidden,
-                     const float* d_out, const OptimizerStep& step,
-                     const OptimizerBuffers& block) const {
+// With one output per member the block is a single row of hidden units.
+void Head::UpdateFromOuterProducts(int member, int learners, HeadScratch& scratch,
+                                   const float* hidden, const float* d_out,
+                                   const OptimizerUpdate& update,
+                                   const OptimizerBuffers& block) const {
   const bool one_row = spec_.outputs == 1;
   const int columns = one_row ? hidden_ : spec_.outputs;
   const int stride = columns + OuterProducts::kLeastColumns;
   for (int i = 0; i < learners; ++i) {
-    const float* h = hidden + member * hidden_step_ + offsets.a[i];
-    const float* d = d_out + member_outputs_[member] + offsets.b[i];
-    float* row = offsets.columns.data() + Wide(i) * stride;
+    const float* h = hidden + member * hidden_stride_ + scratch.hidden[i];
+    const float* d = d_out + member_outputs_[member] + scratch.outputs[i];
+    float* row = scratch.columns.data() + Wide(i) * stride;
     std::copy_n(one_row ? h : d, columns, row);
     std::copy_n(row, OuterProducts::kLeastColumns, row + columns);
-    offsets.rows_of[i] = one_row ? d : h;
-    offsets.columns_of[i] = row;
+    scratch.rows_of[i] = one_row ? d : h;
+    scratch.columns_of[i] = row;
   }
-  step.Apply(block, {.rows = one_row ? 1 : hidden_,
-                     .columns = columns,
-                     .rows_of = std::span(offsets.rows_of).first(learners),
-                     .columns_of = std::span(offsets.columns_of).first(learners)});
+  update.Apply(block, {.rows = one_row ? 1 : hidden_,
+                       .columns = columns,
+                       .rows_of = std::span(scratch.rows_of).first(learners),
+                       .columns_of = std::span(scratch.columns_of).first(learners)});
 }
 
-void Head::StepTiles(int member, int learners, Offsets& offsets, const float* hidden,
-                     const float* d_out, const OptimizerStep& step,
-                     const OptimizerBuffers& block) const {
+void Head::UpdateInTiles(int member, int learners, HeadScratch& scratch, const float* hidden,
+                         const float* d_out, const OptimizerUpdate& update,
+                         const OptimizerBuffers& block) const {
   for (int begin = 0; begin < hidden_; begin += kTileRows) {
     const int end = std::min(begin + kTileRows, hidden_);
-    WeightRows(member, begin, end, learners, offsets, hidden, d_out, offsets.tile.data());
+    WeightRows(member, begin, end, learners, scratch, hidden, d_out, scratch.tile.data());
     const std::size_t count = std::size_t{1} * (end - begin) * spec_.outputs;
-    OptimizerBuffers tile = Part(block, Wide(begin) * spec_.outputs, count);
-    tile.gradient = offsets.tile.span().first(count);
-    step.Apply(tile);
+    OptimizerBuffers tile = Range(block, Wide(begin) * spec_.outputs, count);
+    tile.gradient = scratch.tile.span().first(count);
+    update.Apply(tile);
   }
 }
 
 double Head::WeightSquares(int sample, const float* hidden, const float* d_out) const {
-  const int parts = spec_.separate_hidden ? spec_.members : 1;  // members that share hidden units
-  const std::size_t outputs = spec_.member_outputs() / parts;
+  // Members that share hidden units form one group.
+  const int groups = spec_.separate_hidden ? spec_.members : 1;
+  const std::size_t outputs = spec_.member_outputs() / groups;
   const double bias = spec_.shared_output_bias ? 0 : 1;
   double squares = 0;
   for (const int other : groups_[0].Samples(0, taken_[sample])) {
     if (other > sample) break;
     double product = 0;
-    for (int part = 0; part < parts; ++part) {
+    for (int group = 0; group < groups; ++group) {
       const auto of = [&](const float* all, int row, std::size_t count) {
-        return std::span(all + (Wide(row) * parts + part) * count, count);
+        return std::span(all + (Wide(row) * groups + group) * count, count);
       };
       const double d = DotProduct(of(d_out, sample, outputs), of(d_out, other, outputs));
       const double h = DotProduct(of(hidden, sample, hidden_), of(hidden, other, hidden_));
@@ -460,4 +464,4 @@ float Head::BackwardSharedBias(const float* d_out, int batch) const {
   return static_cast<float>(sum);
 }
 
-}  // namespace uper
+}  // namespace uper::cpu

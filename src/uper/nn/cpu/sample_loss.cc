@@ -6,8 +6,9 @@
 
 #include "uper/nn/cpu/kernels/ensemble_statistics.h"
 #include "uper/nn/cpu/kernels/quantile_huber.h"
+#include "uper/nn/head_values.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 template <typename T>
@@ -19,12 +20,6 @@ std::span<float> Member(std::vector<float>& outputs, std::size_t k, EnsembleShap
 }
 
 bool Learns(const SampleInputs& inputs, std::size_t k) { return (inputs.mask >> k & 1) != 0; }
-
-double Mean(std::span<const float> values) {
-  double sum = 0;
-  for (const float value : values) sum += double{value};
-  return sum / static_cast<double>(values.size());
-}
 
 double ExpectedAtom(const AtomSupport& support, std::span<const float> probabilities) {
   double sum = 0;
@@ -174,32 +169,6 @@ LossScratch::LossScratch(EnsembleShape shape)
       online_quantiles(online_values.size()),
       target_quantiles(online_values.size()) {}
 
-void Softmax(std::span<const float> logits, std::span<float> probabilities) {
-  const float largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (std::size_t j = 0; j < logits.size(); ++j) {
-    probabilities[j] = std::exp(logits[j] - largest);
-    sum += double{probabilities[j]};
-  }
-  for (float& probability : probabilities) {
-    probability = static_cast<float>(double{probability} / sum);
-  }
-}
-
-double MemberValue(const LossSpec& spec, std::span<const float> outputs) {
-  if (spec.head != HeadKind::kCategorical) return Mean(outputs);
-  double largest = outputs[0];
-  for (const float logit : outputs) largest = std::max(largest, double{logit});
-  double sum = 0;
-  double weighted = 0;
-  for (std::size_t j = 0; j < outputs.size(); ++j) {
-    const double mass = std::exp(double{outputs[j]} - largest);
-    sum += mass;
-    weighted += mass * spec.support.Atom(j);
-  }
-  return weighted / sum;
-}
-
 SampleOutputs ComputeSampleLoss(const LossSpec& spec, EnsembleShape shape,
                                 const SampleInputs& inputs, LossScratch& scratch,
                                 std::span<float> d_online) {
@@ -242,4 +211,4 @@ SampleOutputs ComputeSampleLoss(const LossSpec& spec, EnsembleShape shape,
   return outputs;
 }
 
-}  // namespace uper
+}  // namespace uper::cpu

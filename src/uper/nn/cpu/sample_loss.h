@@ -8,7 +8,7 @@
 #include "uper/core/uncertainty.h"
 #include "uper/nn/loss_spec.h"
 
-namespace uper {
+namespace uper::cpu {
 
 // Loss, gradient and statistics of one sample, from what the networks put out for it. Everything
 // that distinguishes the agents' losses is here; networks only multiply matrices.
@@ -50,10 +50,4 @@ SampleOutputs ComputeSampleLoss(const LossSpec& spec, EnsembleShape shape,
                                 const SampleInputs& inputs, LossScratch& scratch,
                                 std::span<float> d_online);
 
-// Q of one member from its outputs: the value, the mean of the quantiles or the expected atom.
-double MemberValue(const LossSpec& spec, std::span<const float> outputs);
-
-// probabilities = softmax(logits), stable for any finite logits.
-void Softmax(std::span<const float> logits, std::span<float> probabilities);
-
-}  // namespace uper
+}  // namespace uper::cpu

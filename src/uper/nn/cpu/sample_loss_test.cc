@@ -6,9 +6,10 @@
 #include <limits>
 #include <numeric>
 
+#include "uper/nn/head_values.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 constexpr HeadKind kHeads[] = {HeadKind::kScalar, HeadKind::kQuantile, HeadKind::kCategorical};
@@ -50,7 +51,7 @@ double TdError(Example& example, TdErrorKind meaning) {
   return example.Run().outputs.td_error;
 }
 
-TEST(SampleStepTest, ScalarHeadByHand) {
+TEST(SampleLossTest, ScalarHeadByHand) {
   const std::vector<float> online = {0.5F}, target = {2};
   LossSpec spec{.head = HeadKind::kScalar, .td_gradient_bound = 1};
   SampleInputs inputs{.online = online,
@@ -77,7 +78,7 @@ TEST(SampleStepTest, ScalarHeadByHand) {
   EXPECT_EQ(Compute(spec, {}, inputs).d_online[0], -0.375F);
 }
 
-TEST(SampleStepTest, ScalarEnsembleByHand) {
+TEST(SampleLossTest, ScalarEnsembleByHand) {
   const std::vector<float> online = {0, 2}, target = {1, 2};
   const LossSpec spec{.head = HeadKind::kScalar};
   const Result result = Compute(spec, {.members = 2},
@@ -89,7 +90,7 @@ TEST(SampleStepTest, ScalarEnsembleByHand) {
   EXPECT_EQ(result.d_online, (std::vector<float>{-1, 0}));
 }
 
-TEST(SampleStepTest, QuantileHeadByHand) {
+TEST(SampleLossTest, QuantileHeadByHand) {
   const std::vector<float> online = {0, 1}, target = {0, 2};
   LossSpec spec{.head = HeadKind::kQuantile, .huber_kappa = 1};
   const SampleInputs inputs{.online = online,
@@ -117,7 +118,7 @@ TEST(SampleStepTest, QuantileHeadByHand) {
   EXPECT_DOUBLE_EQ(Compute(spec, shape, inputs).outputs.td_error, 0.75);
 }
 
-TEST(SampleStepTest, CategoricalHeadByHand) {
+TEST(SampleLossTest, CategoricalHeadByHand) {
   const auto log = [](double x) { return static_cast<float>(std::log(x)); };
   const std::vector<float> online = {log(0.25), log(0.5), log(0.25)}, target = {0, 0, 0};
   LossSpec spec{.head = HeadKind::kCategorical, .support = {.low = -1, .high = 1, .atoms = 3}};
@@ -141,7 +142,7 @@ TEST(SampleStepTest, CategoricalHeadByHand) {
   EXPECT_NEAR(Compute(spec, shape, inputs).outputs.td_error, cross_entropy, 1e-6);
 }
 
-TEST(SampleStepTest, CrossEntropyAsPriorityIsCut) {
+TEST(SampleLossTest, CrossEntropyAsPriorityIsCut) {
   const std::vector<float> online = {300, 0}, target = {0, 0};
   const LossSpec spec{.head = HeadKind::kCategorical,
                       .support = {.low = 0, .high = 1, .atoms = 2},
@@ -152,7 +153,7 @@ TEST(SampleStepTest, CrossEntropyAsPriorityIsCut) {
   EXPECT_EQ(result.outputs.td_error, kLargestLossPriority);
 }
 
-TEST(SampleStepTest, MaskedMembersNeitherLearnNorCount) {
+TEST(SampleLossTest, MaskedMembersNeitherLearnNorCount) {
   for (const HeadKind head : kHeads) {
     for (const TdErrorKind meaning : {TdErrorKind::kMeanAbsolute, TdErrorKind::kLoss}) {
       Example example(head);
@@ -178,7 +179,7 @@ TEST(SampleStepTest, MaskedMembersNeitherLearnNorCount) {
   }
 }
 
-TEST(SampleStepTest, WeightAndScaleAreFactors) {
+TEST(SampleLossTest, WeightAndScaleAreFactors) {
   for (const HeadKind head : kHeads) {
     Example example(head);
     const Result one = example.Run();
@@ -197,7 +198,7 @@ TEST(SampleStepTest, WeightAndScaleAreFactors) {
   }
 }
 
-TEST(SampleStepTest, TdErrorIsTheMeanOverMembers) {
+TEST(SampleLossTest, TdErrorIsTheMeanOverMembers) {
   for (const HeadKind head : kHeads) {
     Example example(head);
     double absolute = 0;
@@ -214,7 +215,7 @@ TEST(SampleStepTest, TdErrorIsTheMeanOverMembers) {
   }
 }
 
-TEST(SampleStepTest, CrossEntropyGradientSumsToZero) {
+TEST(SampleLossTest, CrossEntropyGradientSumsToZero) {
   const Example example(HeadKind::kCategorical);
   const Result result = example.Run();
   for (std::size_t k = 0; k < 3; ++k) {
@@ -224,7 +225,7 @@ TEST(SampleStepTest, CrossEntropyGradientSumsToZero) {
   }
 }
 
-TEST(SampleStepTest, RulesOfCategoricalUncertaintyDiffer) {
+TEST(SampleLossTest, RulesOfCategoricalUncertaintyDiffer) {
   // Two members sure of opposite ends.
   const std::vector<float> online = {300, 0, 0, 0, 0, 300}, target(6, 0);
   LossSpec spec{.head = HeadKind::kCategorical, .support = {.low = -1, .high = 1, .atoms = 3}};
@@ -257,7 +258,7 @@ TEST(SampleStepTest, RulesOfCategoricalUncertaintyDiffer) {
   EXPECT_GT(std::abs(seen[1] - seen[2]), 1e-3);
 }
 
-TEST(SampleStepTest, NoDistanceToAnEqualDistribution) {
+TEST(SampleLossTest, NoDistanceToAnEqualDistribution) {
   for (const HeadKind head : kHeads) {
     for (const TargetForm form : {TargetForm::kAtari, TargetForm::kScalar}) {
       Example example(head);
@@ -270,7 +271,7 @@ TEST(SampleStepTest, NoDistanceToAnEqualDistribution) {
   }
 }
 
-TEST(SampleStepTest, WhatIsNotFiniteIsNotLost) {
+TEST(SampleLossTest, WhatIsNotFiniteIsNotLost) {
   constexpr float kBad[] = {std::numeric_limits<float>::quiet_NaN(),
                             std::numeric_limits<float>::infinity()};
   for (const HeadKind head : kHeads) {
@@ -292,30 +293,5 @@ TEST(SampleStepTest, WhatIsNotFiniteIsNotLost) {
   }
 }
 
-TEST(SoftmaxTest, StableForAnyLogits) {
-  const auto softmax = [](const std::vector<float>& logits) {
-    std::vector<float> probabilities(logits.size());
-    Softmax(logits, probabilities);
-    return probabilities;
-  };
-  EXPECT_EQ(softmax({0, 0}), (std::vector<float>{0.5F, 0.5F}));
-  EXPECT_EQ(softmax({1e30F, 0}), (std::vector<float>{1, 0}));
-  EXPECT_EQ(softmax({-1e30F, -1e30F}), (std::vector<float>{0.5F, 0.5F}));
-  const auto three = softmax({1, 2, 3});
-  EXPECT_NEAR(three[2] / three[1], std::exp(1.0), 1e-6);
-}
-
-TEST(MemberValueTest, ByHand) {
-  LossSpec spec{.head = HeadKind::kQuantile};
-  const std::vector<float> outputs = {1, 2, 6};
-  EXPECT_DOUBLE_EQ(MemberValue(spec, outputs), 3);
-  spec.head = HeadKind::kCategorical;
-  spec.support = {.low = 0, .high = 4, .atoms = 3};
-  const std::vector<float> equal = {5, 5, 5};
-  EXPECT_DOUBLE_EQ(MemberValue(spec, equal), 2);
-  const std::vector<float> sure = {0, 0, 900};
-  EXPECT_DOUBLE_EQ(MemberValue(spec, sure), 4);
-}
-
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

@@ -1,54 +1,18 @@
 #include "uper/nn/cpu/update_cost.h"
 
 #include <variant>
-#include <vector>
 
 #include "uper/nn/parameter_layout.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
+using PhaseCosts = std::array<PhaseCost, kUpdatePhases>;
+
 constexpr double kFloat = sizeof(float);
-// Of one parameter: moving averages, bias corrections folded into two constants, root, division.
+// Per parameter: moving averages, bias corrections folded into two constants, root, division.
 constexpr double kAdamFlop = 12;
 constexpr double kRmsPropFlop = 13;
-
-// y = relu(x W + b) for one sample.
-struct Layer {
-  double multiply_adds = 0;
-  double inputs = 0;  // numbers of a sample
-  double outputs = 0;
-  double weights = 0;
-};
-
-std::vector<Layer> Convolutions(const NetworkSpec& network) {
-  const std::vector<ImageShape> pictures = network.Pictures();
-  std::vector<Layer> layers;
-  for (std::size_t i = 0; i < network.convolutions.size(); ++i) {
-    const double kernel = network.convolutions[i].kernel;
-    const double weights = kernel * kernel * pictures[i].channels * pictures[i + 1].channels;
-    layers.push_back({.multiply_adds = weights * pictures[i + 1].height * pictures[i + 1].width,
-                      .inputs = double(pictures[i].size()),
-                      .outputs = double(pictures[i + 1].size()),
-                      .weights = weights});
-  }
-  return layers;
-}
-
-std::vector<Layer> DenseLayers(const NetworkSpec& network) {
-  std::vector<int> units = network.dense;
-  units.push_back(network.hidden_total());
-  std::vector<Layer> layers;
-  double inputs = network.Pictures().back().size();
-  for (const double outputs : units) {
-    layers.push_back({.multiply_adds = inputs * outputs,
-                      .inputs = inputs,
-                      .outputs = outputs,
-                      .weights = inputs * outputs});
-    inputs = outputs;
-  }
-  return layers;
-}
 
 PhaseCost& operator+=(PhaseCost& sum, const PhaseCost& more) {
   sum.flop += more.flop;
@@ -56,69 +20,78 @@ PhaseCost& operator+=(PhaseCost& sum, const PhaseCost& more) {
   return sum;
 }
 
-// One product of a layer: forward, or one of the two backward. All three touch input, output and
-// weights (or a gradient of the same size) once.
-PhaseCost Product(const Layer& layer, double batch) {
-  return {.flop = 2 * batch * layer.multiply_adds,
-          .bytes = kFloat * (batch * (layer.inputs + layer.outputs) + layer.weights)};
+PhaseCost& At(PhaseCosts& costs, UpdatePhase phase) {
+  return costs[static_cast<std::size_t>(phase)];
 }
 
-}  // namespace
+// One gemm of a layer: the forward pass, or one of the two of the backward pass. Each touches
+// input, output and weights (or a gradient of the same size) once.
+PhaseCost GemmCost(const LayerSpec& layer, double batch) {
+  return {.flop = 2 * batch * layer.multiply_adds(),
+          .bytes = kFloat * (batch * (double(layer.inputs()) + double(layer.outputs())) +
+                             double(layer.weights.size()))};
+}
 
-std::array<PhaseCost, kStepParts> WorkOfStep(const LearnerSpec& spec, double learning) {
-  std::array<PhaseCost, kStepParts> work{};
-  const auto part = [&](UpdatePhase name) -> PhaseCost& {
-    return work[static_cast<std::size_t>(name)];
-  };
+void AddTorso(std::span<const LayerSpec> torso, int batch, int passes, PhaseCosts& costs) {
+  for (const LayerSpec& layer : torso) {
+    const PhaseCost gemm = GemmCost(layer, batch);
+    const bool convolution = layer.kind == LayerKind::kConvolution;
+    for (int pass = 0; pass < passes; ++pass) {
+      At(costs, convolution ? UpdatePhase::kConvolutions : UpdatePhase::kDense) += gemm;
+    }
+    // Nobody needs the gradient by the observation.
+    if (&layer != &torso.front()) At(costs, UpdatePhase::kBackwardInputs) += gemm;
+    At(costs, UpdatePhase::kBackwardWeights) += gemm;
+  }
+}
+
+// The head has a block [hidden unit, output] for every (action, member).
+void AddHead(const LearnerSpec& spec, double learning, PhaseCosts& costs) {
   const NetworkSpec& network = spec.network;
   const double batch = spec.batch;
-  const int passes = spec.loss.double_q ? 3 : 2;
-  const std::vector<Layer> convolutions = Convolutions(network);
-  const std::vector<Layer> dense = DenseLayers(network);
-  for (int pass = 0; pass < passes; ++pass) {
-    for (const Layer& layer : convolutions) {
-      part(UpdatePhase::kConvolutions) += Product(layer, batch);
-    }
-    for (const Layer& layer : dense) part(UpdatePhase::kDense) += Product(layer, batch);
-  }
-
-  // The head: [hidden unit, output] for every (action, member).
   const double members = network.members;
   const double blocks = members * network.actions;
   const double block = double(network.hidden_units) * network.outputs;
   const double rows = batch * members;  // (sample, member) pairs
   const double row_numbers = network.outputs + double(network.hidden_total()) / members;
-  // Values need the mean over outputs alone, which is one column for every (action, member); a
-  // categorical head has to make all outputs.
+  // Action values need only the mean over outputs, one column for every (action, member). A
+  // categorical head has to compute all outputs.
   const double columns = spec.loss.head == HeadKind::kCategorical ? network.outputs : 1;
-  part(UpdatePhase::kTargetActions) = {
+  At(costs, UpdatePhase::kTargetActions) = {
       .flop = 2 * batch * blocks * network.hidden_units * columns,
       .bytes = kFloat * (blocks * network.hidden_units * columns +
                          batch * (network.hidden_total() + blocks * columns))};
-  part(UpdatePhase::kHead) = {.flop = 2 * 2 * rows * block,
-                              .bytes = 2 * kFloat * (blocks * block + rows * row_numbers)};
-  part(UpdatePhase::kSamples).bytes = 3 * kFloat * rows * network.outputs;
-  part(UpdatePhase::kBackwardHead) = {
+  At(costs, UpdatePhase::kHead) = {.flop = 2 * 2 * rows * block,
+                                   .bytes = 2 * kFloat * (blocks * block + rows * row_numbers)};
+  At(costs, UpdatePhase::kSamples).bytes = 3 * kFloat * rows * network.outputs;
+  At(costs, UpdatePhase::kBackwardHead) = {
       .flop = 2 * learning * rows * block,
       .bytes = kFloat * (blocks * block + learning * rows * row_numbers)};
-
-  for (std::size_t i = convolutions.empty() ? 1 : 0; i < dense.size(); ++i) {
-    part(UpdatePhase::kBackwardInputs) += Product(dense[i], batch);
-  }
-  for (std::size_t i = 1; i < convolutions.size(); ++i) {
-    part(UpdatePhase::kBackwardInputs) += Product(convolutions[i], batch);
-  }
-  for (const Layer& layer : convolutions)
-    part(UpdatePhase::kBackwardWeights) += Product(layer, batch);
-  for (const Layer& layer : dense) part(UpdatePhase::kBackwardWeights) += Product(layer, batch);
-
-  // Reads and writes the parameter and two moments of each; the torso's gradient is read too.
-  const double parameters = double(ParameterLayout(network).size());
-  const bool adam = std::holds_alternative<AdamOptions>(spec.optimizer);
-  part(UpdatePhase::kOptimizer) = {
-      .flop = parameters * (adam ? kAdamFlop : kRmsPropFlop) + 2 * learning * rows * block,
-      .bytes = kFloat * (6 * parameters + (parameters - blocks * block))};
-  return work;
 }
 
-}  // namespace uper
+// Reads and writes each parameter and its two moments, and reads the stored gradients. The gradient
+// of the head's weights is computed here.
+void AddOptimizer(const LearnerSpec& spec, const ParameterLayout& layout, double learning,
+                  PhaseCosts& costs) {
+  const double parameters = double(layout.size());
+  const double head = double(layout.head().weights.size());
+  const double pairs = double(spec.batch) * spec.network.members;
+  const double block = double(spec.network.hidden_units) * spec.network.outputs;
+  const bool adam = std::holds_alternative<AdamOptions>(spec.optimizer);
+  At(costs, UpdatePhase::kOptimizer) = {
+      .flop = parameters * (adam ? kAdamFlop : kRmsPropFlop) + 2 * learning * pairs * block,
+      .bytes = kFloat * (6 * parameters + (parameters - head))};
+}
+
+}  // namespace
+
+std::array<PhaseCost, kUpdatePhases> CostOfUpdate(const LearnerSpec& spec, double learning) {
+  const ParameterLayout layout(spec.network);
+  PhaseCosts costs{};
+  AddTorso(layout.torso(), spec.batch, spec.loss.double_q ? 3 : 2, costs);
+  AddHead(spec, learning, costs);
+  AddOptimizer(spec, layout, learning, costs);
+  return costs;
+}
+
+}  // namespace uper::cpu

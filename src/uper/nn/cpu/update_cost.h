@@ -5,17 +5,17 @@
 #include "uper/nn/cpu/update_profile.h"
 #include "uper/nn/learner.h"
 
-namespace uper {
+namespace uper::cpu {
 
-// What one part of an update has to do, whatever the implementation.
+// The work of one phase of an update, whatever the implementation.
 struct PhaseCost {
-  double flop = 0;   // of products (a multiply-add counts as two), and of the optimiser
-  double bytes = 0;  // parameters, optimiser state and activations, each read or written once
+  double flop = 0;   // of gemms (a multiply-add counts as two) and of the optimizer
+  double bytes = 0;  // parameters, optimizer state and activations, each read or written once
 };
 
 // The work of each UpdatePhase. `learning` is the expected share of (sample, member) pairs that the
-// masks let learn: the others need nothing backward. Zeros that ReLU left count as work; losses and
-// statistics are no products and count as none.
-std::array<PhaseCost, kStepParts> WorkOfStep(const LearnerSpec& spec, double learning);
+// masks let learn; the other pairs need no backward pass. Zeros after a ReLU count as work. Losses
+// and statistics count as none.
+std::array<PhaseCost, kUpdatePhases> CostOfUpdate(const LearnerSpec& spec, double learning);
 
-}  // namespace uper
+}  // namespace uper::cpu

@@ -4,39 +4,40 @@
 #include <chrono>
 #include <cstddef>
 
-namespace uper {
+namespace uper::cpu {
 
-// The parts of an update on the CPU, in their order. One ends where all threads have met.
+// The phases of an update on the CPU, in their order. A phase ends when all threads have finished
+// it.
 enum class UpdatePhase {
-  kConvolutions,     // forward, of all passes
+  kConvolutions,     // forward, all passes
   kDense,            // forward, hidden layer included
-  kTargetActions,    // averages of the heads and the greedy actions
-  kHead,             // forward, of the actions chosen and taken
-  kSamples,          // loss, its gradient by the outputs, statistics
+  kTargetActions,    // mean weights of the heads, and the greedy actions
+  kHead,             // forward, for the chosen and the taken actions
+  kSamples,          // loss, its derivative by the outputs, statistics
   kBackwardHead,     // gradient by the hidden layer
   kBackwardInputs,   // gradients by the inputs of the other layers
-  kBackwardWeights,  // gradients by all weights but the head's, and the norm
-  kOptimizer,        // its step, with the head's gradient made on the way
+  kBackwardWeights,  // gradients by all weights except those of the head, and the norm
+  kOptimizer,        // applies the gradient, and makes that of the head on the way
 };
-inline constexpr std::size_t kStepParts = 9;
+inline constexpr std::size_t kUpdatePhases = 9;
 
-// Adds up where the time of updates goes. Not thread-safe.
+// Adds up the time that updates spend in each phase. Not thread-safe.
 class UpdateProfile {
  public:
-  // A part begins now.
+  // The first phase begins now.
   void Start() { last_ = Clock::now(); }
-  // The part ends now, and the next one begins.
-  void Lap(UpdatePhase part) {
+  // The phase ends now, and the next one begins.
+  void Lap(UpdatePhase phase) {
     const Clock::time_point now = Clock::now();
-    seconds_[static_cast<std::size_t>(part)] += std::chrono::duration<double>(now - last_).count();
+    seconds_[static_cast<std::size_t>(phase)] += std::chrono::duration<double>(now - last_).count();
     last_ = now;
   }
-  double seconds(UpdatePhase part) const { return seconds_[static_cast<std::size_t>(part)]; }
+  double seconds(UpdatePhase phase) const { return seconds_[static_cast<std::size_t>(phase)]; }
 
  private:
   using Clock = std::chrono::steady_clock;
   Clock::time_point last_ = Clock::now();
-  std::array<double, kStepParts> seconds_{};
+  std::array<double, kUpdatePhases> seconds_{};
 };
 
-}  // namespace uper
+}  // namespace uper::cpu

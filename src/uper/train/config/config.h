@@ -52,16 +52,11 @@ struct NetworkConfig {
   double orthogonal_gain = 1;
 };
 
-enum class MemberWeighting { kMean, kSum };
-template <>
-inline constexpr auto kChoices<MemberWeighting> = std::to_array<Choice<MemberWeighting>>(
-    {{"mean", MemberWeighting::kMean}, {"sum", MemberWeighting::kSum}});
-
 struct AgentConfig {
   std::string name = "qr-ens-uper";
   HeadKind head = HeadKind::kQuantile;
   bool double_q = false;
-  TargetAction target_rule = TargetAction::kPerMember;
+  TargetRule target_rule = TargetRule::kPerMember;
   double huber_kappa = 1;
   double td_gradient_bound = 0;
   PriorityRule priority = PriorityRule::kInfoGainDelta;
@@ -89,7 +84,7 @@ struct OptimizerConfig {
   OptimizerRule rule = OptimizerRule::kAdam;
   double learning_rate = 5e-5;
   double epsilon = 9.765625e-6;
-  EpsilonPlace epsilon_placement = EpsilonPlace::kOutsideRoot;
+  EpsilonPlacement epsilon_placement = EpsilonPlacement::kOutsideRoot;
   double first_moment_decay = 0.9;
   double second_moment_decay = 0.999;
   double rmsprop_decay = 0.95;

@@ -61,7 +61,7 @@ void CheckPriority(const RunConfig& config) {
 
 void CheckOptimizer(const OptimizerConfig& optimizer) {
   Require(optimizer.rule != OptimizerRule::kAdam ||
-              optimizer.epsilon_placement == EpsilonPlace::kOutsideRoot,
+              optimizer.epsilon_placement == EpsilonPlacement::kOutsideRoot,
           "optimizer.rule = \"adam\" has its epsilon outside the root; set "
           "optimizer.epsilon_placement to \"outside\"");
 }

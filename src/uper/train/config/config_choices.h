@@ -12,6 +12,10 @@ namespace uper {
 // The names of enumerations that belong to lower layers, which know no configurations.
 
 template <>
+inline constexpr auto kChoices<MemberWeighting> = std::to_array<Choice<MemberWeighting>>(
+    {{"mean", MemberWeighting::kMean}, {"sum", MemberWeighting::kSum}});
+
+template <>
 inline constexpr auto kChoices<Precision> = std::to_array<Choice<Precision>>(
     {{"fp32", Precision::kFp32}, {"tf32", Precision::kTf32}, {"tf32x3", Precision::kTf32x3}});
 
@@ -26,8 +30,8 @@ inline constexpr auto kChoices<HeadKind> =
                                      {"categorical", HeadKind::kCategorical}});
 
 template <>
-inline constexpr auto kChoices<TargetAction> = std::to_array<Choice<TargetAction>>(
-    {{"per_member", TargetAction::kPerMember}, {"ensemble", TargetAction::kEnsemble}});
+inline constexpr auto kChoices<TargetRule> = std::to_array<Choice<TargetRule>>(
+    {{"per_member", TargetRule::kPerMember}, {"ensemble", TargetRule::kEnsemble}});
 
 template <>
 inline constexpr auto kChoices<TdErrorKind> = std::to_array<Choice<TdErrorKind>>(
@@ -45,8 +49,8 @@ inline constexpr auto kChoices<CategoricalUncertainty> =
          {"total_variance", CategoricalUncertainty::kTotalVariance}});
 
 template <>
-inline constexpr auto kChoices<EpsilonPlace> = std::to_array<Choice<EpsilonPlace>>(
-    {{"inside", EpsilonPlace::kInsideRoot}, {"outside", EpsilonPlace::kOutsideRoot}});
+inline constexpr auto kChoices<EpsilonPlacement> = std::to_array<Choice<EpsilonPlacement>>(
+    {{"inside", EpsilonPlacement::kInsideRoot}, {"outside", EpsilonPlacement::kOutsideRoot}});
 
 template <>
 inline constexpr auto kChoices<SelectorKind> =

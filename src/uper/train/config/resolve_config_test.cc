@@ -105,7 +105,7 @@ TEST(AgentFilesTest, AtariSettingsAreThePublishedOnes) {
     EXPECT_EQ(c.agent.td_gradient_bound, scalar ? 1 : 0);
     EXPECT_EQ(c.optimizer.rule, scalar ? OptimizerRule::kRmsProp : OptimizerRule::kAdam);
     EXPECT_EQ(c.optimizer.epsilon_placement,
-              scalar ? EpsilonPlace::kInsideRoot : EpsilonPlace::kOutsideRoot);
+              scalar ? EpsilonPlacement::kInsideRoot : EpsilonPlacement::kOutsideRoot);
     if (c.agent.priority != PriorityRule::kUniform) {
       EXPECT_EQ(c.replay.priority_exponent, 0.6);
       EXPECT_EQ(c.replay.importance_exponent_from, 0.4);
@@ -118,7 +118,7 @@ TEST(AgentFilesTest, AtariSettingsAreThePublishedOnes) {
 TEST(AgentFilesTest, MinAtarSettingsAreThePublishedOnes) {
   const RunConfig dqn = Resolve("minatar/breakout", "dqn");
   EXPECT_EQ(dqn.optimizer.rule, OptimizerRule::kRmsProp);
-  EXPECT_EQ(dqn.optimizer.epsilon_placement, EpsilonPlace::kOutsideRoot);
+  EXPECT_EQ(dqn.optimizer.epsilon_placement, EpsilonPlacement::kOutsideRoot);
   EXPECT_EQ(dqn.optimizer.learning_rate, 2.5e-4);
   EXPECT_EQ(dqn.optimizer.epsilon, 0.01);
   EXPECT_EQ(dqn.optimizer.rmsprop_decay, 0.95);

@@ -19,7 +19,7 @@ std::size_t AllocationsOfRounds(RunConfig config, int stack) {
     return std::make_unique<StaticEnvironment>(index, 4, 3, stack);
   };
   const EnvironmentSpec spec = parts.make_environment(0)->spec();
-  parts.learner = std::make_unique<CpuLearner>(LearnerSpecFrom(config, spec), pool);
+  parts.learner = MakeCpuLearner(LearnerSpecFrom(config, spec), pool);
   InitializeLearner(config, *parts.learner);
   AddEngine(config, spec, /*threads=*/1, parts);
   Actors actors(parts.actors, parts.make_environment);

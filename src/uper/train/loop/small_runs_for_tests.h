@@ -13,7 +13,7 @@
 
 #include "uper/engine/late_device_replay_for_tests.h"
 #include "uper/engine/recording_device_replay_for_tests.h"
-#include "uper/nn/cpu/cpu_learner.h"
+#include "uper/nn/make_cpu_learner.h"
 #include "uper/train/loop/stacked_game_for_tests.h"
 #include "uper/train/loop/trainer.h"
 #include "uper/train/run/make_engine.h"
@@ -80,7 +80,7 @@ class SmallRunTest : public FolderTest {
                                                  index < 100 ? count : std::function<void()>());
     };
     const EnvironmentSpec spec = parts.make_environment(0)->spec();
-    parts.learner = std::make_unique<CpuLearner>(LearnerSpecFrom(config, spec), pool);
+    parts.learner = MakeCpuLearner(LearnerSpecFrom(config, spec), pool);
     InitializeLearner(config, *parts.learner);
     if (ways.gpu) {
       auto replay =

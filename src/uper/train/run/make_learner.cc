@@ -60,13 +60,13 @@ LossSpec LossOf(const RunConfig& config) {
   const AgentConfig& agent = config.agent;
   return {.head = agent.head,
           .double_q = agent.double_q,
-          .target_action = agent.target_rule,
+          .target_rule = agent.target_rule,
           .huber_kappa = agent.huber_kappa,
           .td_gradient_bound = agent.td_gradient_bound,
           .support = {.low = config.network.atoms_low,
                       .high = config.network.atoms_high,
                       .atoms = static_cast<std::size_t>(config.network.atoms)},
-          .sum_members = agent.member_weighting == MemberWeighting::kSum,
+          .member_weighting = agent.member_weighting,
           .target_form = agent.target_form,
           .td_priority = agent.td_priority,
           .categorical_uncertainty = agent.categorical_uncertainty};
@@ -75,14 +75,14 @@ LossSpec LossOf(const RunConfig& config) {
 std::variant<AdamOptions, RmsPropOptions> OptimizerOf(const OptimizerConfig& optimizer) {
   if (optimizer.rule == OptimizerRule::kAdam) {
     return AdamOptions{.learning_rate = optimizer.learning_rate,
-                       .beta1 = optimizer.first_moment_decay,
-                       .beta2 = optimizer.second_moment_decay,
+                       .first_moment_decay = optimizer.first_moment_decay,
+                       .second_moment_decay = optimizer.second_moment_decay,
                        .epsilon = optimizer.epsilon};
   }
   return RmsPropOptions{.learning_rate = optimizer.learning_rate,
                         .decay = optimizer.rmsprop_decay,
                         .epsilon = optimizer.epsilon,
-                        .epsilon_place = optimizer.epsilon_placement};
+                        .epsilon_placement = optimizer.epsilon_placement};
 }
 
 }  // namespace
@@ -101,8 +101,7 @@ LearnerSpec LearnerSpecFrom(const RunConfig& config, const EnvironmentSpec& envi
 void InitializeParameters(const NetworkConfig& config, const Learner& learner, RandomStream& stream,
                           std::span<float> parameters) {
   if (config.initialization == Initialization::kOrthogonal) {
-    InitializeOrthogonal(learner.spec().network, learner.layout(), config.orthogonal_gain, stream,
-                         parameters);
+    InitializeOrthogonal(learner.layout(), config.orthogonal_gain, stream, parameters);
   } else {
     InitializeUniform(learner.layout(), stream, parameters);
   }

@@ -14,12 +14,12 @@ namespace uper {
 // Throws Error(kUsage) if they do not fit. REQUIRES: FillAutomaticKeys() was called.
 LearnerSpec LearnerSpecFrom(const RunConfig& config, const EnvironmentSpec& environment);
 
-// Fills the parameters of a network by the configuration's rule, from a stream.
+// Fills the parameters of a network from a stream, by the rule in the configuration.
 void InitializeParameters(const NetworkConfig& config, const Learner& learner, RandomStream& stream,
                           std::span<float> parameters);
 
-// First parameters of a run: the online network from the stream "initialisation" of the seed, the
-// target network a copy.
+// Sets the first parameters of a run: the online network from the stream "initialisation" of the
+// seed, the target network as a copy.
 void InitializeLearner(const RunConfig& config, Learner& learner);
 
 }  // namespace uper

@@ -12,35 +12,35 @@ namespace {
 
 constexpr std::uint64_t kProgramBytes = std::uint64_t{24} << 20;  // measured: 15 to 25 MiB
 
-// The driver's context, kernels and graphs.
+// Context of the driver, kernels and graphs.
 constexpr std::uint64_t kGpuProgramBytes = std::uint64_t{600} << 20;
 
 std::uint64_t ParametersOf(const LearnerSpec& learner) {
   return ParameterLayout(learner.network).size();
 }
 
-// Parameters, target, two moments, gradient; activations of three passes and the way back; the
-// outputs of the head.
+// Parameters, target, two moments and gradient; activations of three forward passes and a backward
+// pass; outputs of the head.
 std::uint64_t LearnerBytes(const LearnerSpec& learner) {
   const NetworkSpec& network = learner.network;
-  std::uint64_t activations = network.hidden_total();
-  for (const ImageShape& picture : network.Pictures()) activations += picture.size();
-  for (const int units : network.dense) activations += units;
+  const ParameterLayout layout(network);
+  std::uint64_t activations = network.observation_size();
+  for (const LayerSpec& layer : layout.torso()) activations += layer.outputs();
   const std::uint64_t outputs = network.member_outputs();
   const bool categorical = learner.loss.head == HeadKind::kCategorical;
   const std::uint64_t sample = 4 * activations + (categorical ? 3 + network.actions : 3) * outputs;
-  return sizeof(float) * (5 * ParametersOf(learner) + learner.batch * sample);
+  return sizeof(float) * (5 * layout.size() + learner.batch * sample);
 }
 
-// A configuration whose memory is no larger than what the run will put into it.
+// The configuration with a replay memory no larger than the transitions that the run will make.
 RunConfig Filled(RunConfig config, int frames_per_step) {
   config.replay.capacity_transitions = std::min(
       config.replay.capacity_transitions, config.frames / frames_per_step + config.environments);
   return config;
 }
 
-// Transitions of which there are records: those in memory two saves ago, what came until the last
-// save and what has come since. Of the two intervals only what was in memory at their ends is kept.
+// Transitions with records on disk: those in memory two saves ago, and those of the two intervals
+// since then. An interval keeps only the transitions that were in memory at its end.
 std::uint64_t TransitionsOnDisk(const RunConfig& filled, int frames_per_step) {
   const std::int64_t capacity = filled.replay.capacity_transitions;
   const std::int64_t interval = filled.checkpoint_every_frames / frames_per_step;
@@ -90,14 +90,14 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
     const std::uint64_t frames = on_disk * store.FrameStore().ActualFrameCapacity() / transitions;
     plan.records += frames * store.observation_bytes;
   }
-  // Parameters and target, two moments; a priority a transition.
+  // Parameters, target and two moments; one priority per transition.
   plan.checkpoint = 4 * sizeof(float) * ParametersOf(learner) + transitions * sizeof(float);
   plan.learner = LearnerBytes(learner);
   const std::uint64_t segment =
       std::min(plan.records, checkpoint::CheckpointStoreOptions{}.segment_bytes);
   plan.ends = 2 * segment;
-  // The numbers, the priorities once more, a segment that is being written as it is and compressed,
-  // and one that is not complete.
+  // The numbers, the priorities once more, a segment that is being written (raw and compressed),
+  // and a segment that is not complete yet.
   plan.saving = plan.checkpoint + transitions * sizeof(float) + 3 * segment;
   plan.program = kProgramBytes;
   return plan;

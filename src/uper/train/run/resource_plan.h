@@ -9,28 +9,29 @@
 
 namespace uper {
 
-// What a run will need, at most, worked out from its configuration before it starts.
+// The most that a run will need, computed from its configuration before it starts.
 struct ResourcePlan {
   // Memory, in bytes.
   std::uint64_t replay = 0;
   std::uint64_t learner = 0;
-  std::uint64_t saving = 0;   // the copy of what is being saved
-  std::uint64_t program = 0;  // code, libraries, the environments
+  std::uint64_t saving = 0;   // the copy that a checkpoint is written from
+  std::uint64_t program = 0;  // code, libraries, environments
 
-  // Memory of the GPU, in bytes; 0: none is used.
+  // Memory of the GPU, in bytes; 0 without a GPU.
   std::uint64_t gpu_replay = 0;
-  std::uint64_t gpu_learner = 0;  // with what the driver takes
+  std::uint64_t gpu_learner = 0;  // including the memory of the driver
 
-  // Disk, in bytes: numbers of a checkpoint, and the records of all checkpoints together (the
-  // oldest kept one still has some that are no longer in the memory). Records are compressed; how
-  // well is not known before, so this counts them as they are.
+  // Disk, in bytes: the numbers of one checkpoint, and the records of all checkpoints together.
+  // (The oldest checkpoint has records of transitions that have left the replay memory.) Records
+  // are compressed on disk, by a factor that is not known in advance: this counts them
+  // uncompressed.
   std::uint64_t checkpoint = 0;
   std::uint64_t records = 0;
 
   std::uint64_t memory() const { return replay + learner + saving + program; }
   std::uint64_t gpu() const { return gpu_replay + gpu_learner; }
-  // The segments at both ends of a checkpoint's records: one begins before them, the other was
-  // written before it was complete.
+  // The segments at both ends of the records of a checkpoint: the first begins before the records,
+  // the last was written before it was complete.
   std::uint64_t ends = 0;
   // Two checkpoints are kept while a third is written.
   std::uint64_t disk() const { return 3 * (checkpoint + ends) + records; }
@@ -44,16 +45,16 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
 void PlanGpu(const RunConfig& config, const EnvironmentSpec& environment,
              const LearnerSpec& learner, ResourcePlan& plan);
 
-// What there is; 0: not known, which is not checked.
+// The resources that exist; 0: not known, and not checked.
 struct AvailableResources {
   std::uint64_t memory = 0;
   std::uint64_t gpu = 0;      // free
-  std::uint64_t disk = 0;     // free, and what the run's folder holds already
+  std::uint64_t disk = 0;     // free, plus the bytes that the run folder holds already
   std::string memory_source;  // "of this machine", "of the control group"
   std::string folder;
 };
 
-// One line for people: what is needed of what there is.
+// One line for people: what the run needs and what is available.
 std::string DescribePlan(const ResourcePlan& plan, const AvailableResources& available);
 
 // Throws Error(kResources) with the numbers if the plan needs more than there is.

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "uper/nn/cpu/cpu_learner.h"
+#include "uper/nn/make_cpu_learner.h"
 #include "uper/train/loop/stacked_game_for_tests.h"
 #include "uper/train/loop/trainer.h"
 #include "uper/train/run/make_engine.h"
@@ -136,7 +136,7 @@ TEST_F(PlanAgainstARunTest, MemoryAndDiskAreAsPlanned) {
   const EnvironmentSpec spec = parts.make_environment(0)->spec();
   const LearnerSpec learner = LearnerSpecFrom(config, spec);
   const ResourcePlan plan = PlanResources(config, spec, learner, 4);
-  parts.learner = std::make_unique<CpuLearner>(learner, pool);
+  parts.learner = MakeCpuLearner(learner, pool);
   InitializeLearner(config, *parts.learner);
   AddEngine(config, spec, /*threads=*/1, parts);
   const RunFolder folder(folder_);

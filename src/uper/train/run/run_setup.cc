@@ -7,8 +7,8 @@
 #include "uper/checkpoint/checkpoint_store.h"
 #include "uper/engine/gpu_replay.h"
 #include "uper/envs/registry.h"
-#include "uper/nn/cpu/cpu_learner.h"
 #include "uper/nn/gpu.h"
+#include "uper/nn/make_cpu_learner.h"
 #include "uper/train/config/config_choices.h"
 #include "uper/train/config/resolve_config.h"
 #include "uper/train/run/make_engine.h"
@@ -66,7 +66,7 @@ void WarnCpuFallback(const RunConfig& config) {
 
 std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool) {
   if (device == DeviceChoice::kCuda) return MakeGpuLearner(spec);
-  return std::make_unique<CpuLearner>(spec, pool);
+  return MakeCpuLearner(spec, pool);
 }
 
 std::unique_ptr<Learner> MakeLearnerFor(const RunConfig& config, ThreadPool& pool) {

@@ -5,7 +5,7 @@
 #include "uper/nn/cpu/kernels/elementwise.h"
 #include "uper/nn/cpu/kernels/gemm.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 constexpr int kWeightRows = 64;  // rows of the weights' gradient in one task, at most
@@ -119,4 +119,4 @@ void Convolution::BackwardBias(const float* dy, int batch, float* db) const {
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cpu

@@ -6,7 +6,7 @@
 
 #include "uper/nn/network_spec.h"
 
-namespace uper {
+namespace uper::cpu {
 
 // One convolution of a network (VALID padding, ReLU) on pictures with channels last; weights
 // [kernel row, kernel column, channel, filter]. Each function is a piece of work for one thread;
@@ -57,4 +57,4 @@ class Convolution {
   std::vector<std::ptrdiff_t> lines_y_;  // [picture of a group, line]: in the output
 };
 
-}  // namespace uper
+}  // namespace uper::cpu

@@ -7,7 +7,7 @@
 
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 struct Case {
@@ -95,4 +95,4 @@ TEST(ConvolutionTest, BackwardAgreesWithTheSum) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

@@ -5,7 +5,7 @@
 #include "uper/nn/cpu/kernels/elementwise.h"
 #include "uper/nn/cpu/kernels/sparse_product.h"
 
-namespace uper {
+namespace uper::cpu {
 
 void Dense::Forward(const float* x, const float* w, const float* bias, int batch, int begin,
                     int end, float* y) const {
@@ -55,4 +55,4 @@ void Dense::BackwardWeights(const float* x, const float* dy, int batch, int begi
                  .c_row = units_});
 }
 
-}  // namespace uper
+}  // namespace uper::cpu

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace uper {
+namespace uper::cpu {
 
 // One dense layer with ReLU: y[b, u] = max(0, bias[u] + sum over i of x[b, i] * w[i, u]), weights
 // [input, unit]. Each function does a range of the work on the calling thread; ranges may run at
@@ -36,4 +36,4 @@ class Dense {
   int units_;
 };
 
-}  // namespace uper
+}  // namespace uper::cpu

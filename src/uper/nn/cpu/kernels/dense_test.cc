@@ -7,7 +7,7 @@
 
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 TEST(DenseTest, AgreesWithTheSumInAnyPieces) {
@@ -53,4 +53,4 @@ TEST(DenseTest, AgreesWithTheSumInAnyPieces) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

@@ -13,7 +13,7 @@
 #include "uper/nn/cpu/kernels/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace uper {
+namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
 // Columns and groups of 16 terms of B that stay in registers while the rows of A go by.
@@ -169,15 +169,15 @@ void DotGemmImpl(const DotProblem& p) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace uper
+}  // namespace uper::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace uper {
+namespace uper::cpu {
 
 HWY_EXPORT(DotGemmImpl);
 
 void DotGemm(const DotProblem& problem) { HWY_DYNAMIC_DISPATCH(DotGemmImpl)(problem); }
 
-}  // namespace uper
+}  // namespace uper::cpu
 #endif  // HWY_ONCE

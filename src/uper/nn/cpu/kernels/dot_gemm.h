@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace uper {
+namespace uper::cpu {
 
 // A product of matrices that both lie along the sum:
 //
@@ -34,4 +34,4 @@ struct DotProblem {
 // Runs on the calling thread; allocates nothing.
 void DotGemm(const DotProblem& problem);
 
-}  // namespace uper
+}  // namespace uper::cpu

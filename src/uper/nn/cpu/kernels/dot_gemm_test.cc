@@ -9,7 +9,7 @@
 #include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 // One entry as DotGemm promises it.
@@ -74,4 +74,4 @@ TEST(DotGemmTest, SixteenPartialSumsOnEveryInstructionSet) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

@@ -13,7 +13,7 @@
 #include "uper/nn/cpu/kernels/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace uper {
+namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
 HWY_INLINE Vec LoadScaled(const std::uint8_t* from, Vec scale) {
@@ -191,11 +191,11 @@ double DotProductImpl(const float* x, const float* y, int count) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace uper
+}  // namespace uper::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace uper {
+namespace uper::cpu {
 
 HWY_EXPORT(ConvertObservationImpl);
 HWY_EXPORT(MaskByActivationImpl);
@@ -239,5 +239,5 @@ double DotProduct(std::span<const float> x, std::span<const float> y) {
   return HWY_DYNAMIC_DISPATCH(DotProductImpl)(x.data(), y.data(), static_cast<int>(x.size()));
 }
 
-}  // namespace uper
+}  // namespace uper::cpu
 #endif  // HWY_ONCE

@@ -5,7 +5,7 @@
 
 #include "uper/nn/network_spec.h"
 
-namespace uper {
+namespace uper::cpu {
 
 // Passes over arrays that accompany the products of gemm.h. All run on the calling thread, allocate
 // nothing and give the same bits on every instruction set.
@@ -37,4 +37,4 @@ void FindNonzeroRows(const float* x, int rows, int columns, char* nonzero);
 // as a fixed tree. REQUIRES: equal sizes.
 double DotProduct(std::span<const float> x, std::span<const float> y);
 
-}  // namespace uper
+}  // namespace uper::cpu

@@ -10,7 +10,7 @@
 #include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 void OnEveryTarget(const std::function<void()>& check) {
@@ -138,4 +138,4 @@ TEST(FindNonzeroRowsTest, FindsASingleEntry) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

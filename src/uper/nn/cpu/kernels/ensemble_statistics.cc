@@ -11,7 +11,7 @@
 #include "uper/nn/cpu/kernels/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace uper {
+namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
 // Sum over t < count of term(t, lanes), a vector with the entries of t to t + lanes - 1: eight
@@ -121,13 +121,13 @@ double VariationImpl(const float* values, int members, int quantiles, const doub
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace uper
+}  // namespace uper::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "uper/base/check.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 HWY_EXPORT(QuantileMeansImpl);
@@ -196,5 +196,5 @@ Uncertainty DecomposeScalarTargetSimd(std::span<const float> theta, EnsembleShap
   return result;
 }
 
-}  // namespace uper
+}  // namespace uper::cpu
 #endif  // HWY_ONCE

@@ -4,7 +4,7 @@
 
 #include "uper/core/uncertainty.h"
 
-namespace uper {
+namespace uper::cpu {
 
 // The decompositions of core/uncertainty.h for the training path: vectorised over the quantiles and
 // fed with the members' means, which the TD error needs anyway. Sums are double, in eight partial
@@ -27,4 +27,4 @@ Uncertainty DecomposeTargetQuantilesSimd(std::span<const float> theta,
 Uncertainty DecomposeScalarTargetSimd(std::span<const float> theta, EnsembleShape shape,
                                       double target, std::span<double> columns);
 
-}  // namespace uper
+}  // namespace uper::cpu

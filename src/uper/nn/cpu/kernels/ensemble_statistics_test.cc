@@ -10,7 +10,7 @@
 #include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 constexpr EnsembleShape kShapes[] = {{1, 1}, {1, 7}, {2, 8}, {3, 9}, {10, 51}, {4, 201}, {64, 3}};
@@ -111,4 +111,4 @@ TEST(EnsembleStatisticsTest, ShapesAreChecked) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

@@ -13,7 +13,7 @@
 #include "uper/nn/cpu/kernels/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace uper {
+namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
 // Largest tile of C that stays in registers beside one row of B and one entry of A: rows, and
@@ -240,15 +240,15 @@ void GemmImpl(const GemmProblem& p) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace uper
+}  // namespace uper::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace uper {
+namespace uper::cpu {
 
 HWY_EXPORT(GemmImpl);
 
 void Gemm(const GemmProblem& problem) { HWY_DYNAMIC_DISPATCH(GemmImpl)(problem); }
 
-}  // namespace uper
+}  // namespace uper::cpu
 #endif  // HWY_ONCE

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace uper {
+namespace uper::cpu {
 
 // Where the rows of a matrix begin, in floats from its base: from a table, or evenly spaced.
 struct RowPlaces {
@@ -58,4 +58,4 @@ struct GemmProblem {
 // Runs on the calling thread; allocates nothing.
 void Gemm(const GemmProblem& problem);
 
-}  // namespace uper
+}  // namespace uper::cpu

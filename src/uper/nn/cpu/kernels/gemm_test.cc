@@ -10,7 +10,7 @@
 #include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 using Offsets = std::vector<std::ptrdiff_t>;
@@ -175,4 +175,4 @@ TEST(SimdInfoTest, TargetsCanBeChosen) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

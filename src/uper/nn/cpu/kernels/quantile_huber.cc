@@ -9,7 +9,7 @@
 #include "uper/nn/cpu/kernels/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace uper {
+namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
 // Vectors of online quantiles that go through the targets together: their chains of additions
@@ -103,11 +103,11 @@ double QuantileHuber(std::span<const float> theta, std::span<const float> target
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace uper
+}  // namespace uper::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace uper {
+namespace uper::cpu {
 
 HWY_EXPORT(QuantileHuber);
 
@@ -116,5 +116,5 @@ double QuantileHuberSimd(std::span<const float> theta, std::span<const float> ta
   return HWY_DYNAMIC_DISPATCH(QuantileHuber)(theta, targets, kappa, gradient);
 }
 
-}  // namespace uper
+}  // namespace uper::cpu
 #endif

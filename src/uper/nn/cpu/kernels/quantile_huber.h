@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-namespace uper {
+namespace uper::cpu {
 
 // The quantile Huber loss of core/quantile.h for the training path, float and vectorised over the
 // online quantiles: over all pairs, each quantile's sum in the targets' order, so that the result
@@ -12,4 +12,4 @@ namespace uper {
 double QuantileHuberSimd(std::span<const float> theta, std::span<const float> targets, float kappa,
                          std::span<float> gradient);
 
-}  // namespace uper
+}  // namespace uper::cpu

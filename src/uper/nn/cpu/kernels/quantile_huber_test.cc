@@ -11,7 +11,7 @@
 #include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper {
+namespace uper::cpu {
 namespace {
 
 constexpr int kSizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 51, 201};
@@ -105,4 +105,4 @@ TEST(QuantileHuberFastTest, WhatIsNotFiniteShows) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cpu

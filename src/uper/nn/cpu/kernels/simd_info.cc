@@ -9,17 +9,17 @@
 #include "uper/nn/cpu/kernels/simd_info.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace uper {
+namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace uper
+}  // namespace uper::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace uper {
+namespace uper::cpu {
 
 HWY_EXPORT(TargetName);
 
@@ -51,5 +51,5 @@ void UseSimdTarget(const std::string& name) {
   throw Error(ErrorKind::kUsage, "no instruction set '" + name + "' here; there are " + names);
 }
 
-}  // namespace uper
+}  // namespace uper::cpu
 #endif  // HWY_ONCE

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace uper {
+namespace uper::cpu {
 
 // Name of the instruction set the kernels run on ("AVX3" is AVX-512); goes into run.json.
 std::string SimdTargetName();
@@ -16,4 +16,4 @@ void UseSimdTarget(std::int64_t target);
 // By its name. Throws Error(kUsage), with the names that there are.
 void UseSimdTarget(const std::string& name);
 
-}  // namespace uper
+}  // namespace uper::cpu

@@ -13,7 +13,7 @@
 #include <cstddef>
 
 HWY_BEFORE_NAMESPACE();
-namespace uper {
+namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -203,7 +203,7 @@ HWY_INLINE void SumsOfFour(const float* sums, std::ptrdiff_t stride, float* to) 
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace uper
+}  // namespace uper::cpu
 HWY_AFTER_NAMESPACE();
 
 #endif  // UPER_NN_CPU_SIMD_INL_H_

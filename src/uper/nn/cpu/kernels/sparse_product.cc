@@ -13,7 +13,7 @@
 #include "uper/nn/cpu/kernels/sparse_product.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace uper {
+namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
 // Terms of the sum that are taken together: their places fit the bits of one word, and their rows
@@ -138,13 +138,13 @@ void SparseProductImpl(const SparseProblem& p) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace uper
+}  // namespace uper::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "uper/base/check.h"
 
-namespace uper {
+namespace uper::cpu {
 
 HWY_EXPORT(SparseProductImpl);
 
@@ -153,5 +153,5 @@ void SparseProduct(const SparseProblem& problem) {
   HWY_DYNAMIC_DISPATCH(SparseProductImpl)(problem);
 }
 
-}  // namespace uper
+}  // namespace uper::cpu
 #endif  // HWY_ONCE

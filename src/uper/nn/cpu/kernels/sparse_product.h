@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace uper {
+namespace uper::cpu {
 
 // The product of a matrix with many zeros (activations after ReLU: about half of them) and a dense
 // one:
@@ -35,4 +35,4 @@ struct SparseProblem {
 // Runs on the calling thread; allocates nothing.
 void SparseProduct(const SparseProblem& problem);
 
-}  // namespace uper
+}  // namespace uper::cpu

@@ -97,10 +97,10 @@ inline std::vector<Agent> Agents() {
       add("separate hidden layers", SpecOf(MinatarNetwork(10, quantile), HeadKind::kQuantile, 9));
   separate.network.separate_hidden = true;
   separate.loss.double_q = true;
-  separate.loss.target_action = TargetAction::kEnsemble;
+  separate.loss.target_rule = TargetRule::kEnsemble;
   separate.loss.target_form = TargetForm::kScalar;
-  separate.loss.sum_members = true;
-  separate.optimizer = RmsPropOptions{.epsilon_place = EpsilonPlace::kOutsideRoot};
+  separate.loss.member_weighting = MemberWeighting::kSum;
+  separate.optimizer = RmsPropOptions{.epsilon_placement = EpsilonPlacement::kOutsideRoot};
   LearnerSpec& plain = add("plain quantile loss, one sample",
                            SpecOf(MinatarNetwork(4, quantile), HeadKind::kQuantile, 1));
   plain.loss.huber_kappa = 0;
@@ -113,7 +113,7 @@ inline std::vector<Agent> Agents() {
     c51.loss.categorical_uncertainty = form;
     c51.loss.td_priority = TdErrorKind::kLoss;
     if (form == CategoricalUncertainty::kAuthors) {
-      c51.loss.target_action = TargetAction::kEnsemble;
+      c51.loss.target_rule = TargetRule::kEnsemble;
       c51.loss.double_q = true;
     }
   }

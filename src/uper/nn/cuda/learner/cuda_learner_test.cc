@@ -55,7 +55,7 @@ TEST_F(CudaLearnerTest, ActionValuesAreThoseOfTheCpuForAnyCount) {
     SCOPED_TRACE(agent.name);
     const LearnerSpec& spec = agent.spec;
     ThreadPool pool(2);
-    CpuLearner cpu(spec, pool);
+    cpu::CpuLearner cpu(spec, pool);
     CudaLearner gpu(spec);
     Initialize(cpu);
     const Data data(spec, "batch");

@@ -96,8 +96,8 @@ class KinkFinder {
 
   Numbers Convolution(std::span<const float> p, std::size_t layer, const Numbers& x, bool watched) {
     const ConvolutionSpec& spec = spec_.network.convolutions[layer];
-    const ImageShape in = spec_.network.Pictures()[layer];
-    const ImageShape out = spec_.network.Pictures()[layer + 1];
+    const ImageShape in = spec_.network.FeatureMaps()[layer];
+    const ImageShape out = spec_.network.FeatureMaps()[layer + 1];
     const std::string name = "conv" + std::to_string(layer + 1);
     const float* w = p.data() + layout_.Find(name + "/w").offset;
     const float* bias = p.data() + layout_.Find(name + "/b").offset;
@@ -130,7 +130,7 @@ class KinkFinder {
 
   void FindTies(std::span<const float> p, const Numbers& hidden) {
     const NetworkSpec& n = spec_.network;
-    const bool ensemble = spec_.loss.target_action == TargetAction::kEnsemble;
+    const bool ensemble = spec_.loss.target_rule == TargetRule::kEnsemble;
     const float* w = p.data() + layout_.Find("head/w").offset;
     const float* bias = p.data() + layout_.Find("head/b").offset;
     for (int chooser = 0; chooser < (ensemble ? 1 : n.members); ++chooser) {

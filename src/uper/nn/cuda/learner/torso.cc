@@ -54,7 +54,7 @@ void Torso::AddLayers(const NetworkSpec& spec, const ParameterLayout& layout) {
     UPER_CHECK(layer.b == w.offset + w.size(), "a layer's bias follows its weights");
     layers_.push_back(std::move(layer));
   };
-  const std::vector<ImageShape> images = spec.Pictures();
+  const std::vector<ImageShape> images = spec.FeatureMaps();
   for (std::size_t i = 0; i < spec.convolutions.size(); ++i) {
     Layer layer;
     layer.convolution = true;

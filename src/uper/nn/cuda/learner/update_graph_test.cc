@@ -64,7 +64,7 @@ double GradientError(const ParameterLayout& layout, const ParameterView& view,
 // sum.
 double Cancellation(const LearnerSpec& spec, ThreadPool& pool, const LearnerState& state, Data data,
                     const std::string& layer) {
-  CpuLearner learner(spec, pool);
+  cpu::CpuLearner learner(spec, pool);
   const std::vector<float> weights = data.weights;
   const auto norm = [&] {
     std::ranges::copy(state.online, learner.State().online.begin());
@@ -84,7 +84,7 @@ double Cancellation(const LearnerSpec& spec, ThreadPool& pool, const LearnerStat
 }
 
 // One update from the same state on both devices.
-std::vector<Difference> CompareUpdate(CpuLearner& cpu, CudaLearner& gpu, const Data& data,
+std::vector<Difference> CompareUpdate(cpu::CpuLearner& cpu, CudaLearner& gpu, const Data& data,
                                       double tolerance) {
   std::vector<Difference> differences;
   const auto check = [&](Difference d) {
@@ -149,7 +149,7 @@ std::vector<Difference> CompareUpdate(CpuLearner& cpu, CudaLearner& gpu, const D
 double RelusOf(const LearnerSpec& spec) {
   double units = spec.network.hidden_total();
   for (const int dense : spec.network.dense) units += dense;
-  const std::vector<ImageShape> images = spec.network.Pictures();
+  const std::vector<ImageShape> images = spec.network.FeatureMaps();
   for (std::size_t i = 1; i < images.size(); ++i) {
     units += double{1} * images[i].height * images[i].width * images[i].channels;
   }
@@ -163,7 +163,7 @@ double RelusOf(const LearnerSpec& spec) {
 void ExpectSameUpdates(const Agent& agent, int updates) {
   SCOPED_TRACE(agent.name);
   ThreadPool pool(2);
-  CpuLearner cpu(agent.spec, pool);
+  cpu::CpuLearner cpu(agent.spec, pool);
   CudaLearner gpu(agent.spec);
   KinkFinder finder(cpu.spec(), cpu.layout());
   Initialize(cpu);
@@ -236,7 +236,7 @@ UpdateErrors ErrorsOf(const Agent& agent, int updates) {
   LearnerSpec cpu_spec = agent.spec;
   cpu_spec.precision = Precision::kFp32;
   ThreadPool pool(2);
-  CpuLearner cpu(cpu_spec, pool);
+  cpu::CpuLearner cpu(cpu_spec, pool);
   CudaLearner gpu(agent.spec);
   Initialize(cpu);
   UpdateErrors errors;

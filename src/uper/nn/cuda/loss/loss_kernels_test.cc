@@ -111,7 +111,7 @@ struct OnDevice {
 // d_out of a quantile head from its pairs, summed in double: the CPU's float sums lose more than
 // the tolerance of the tests.
 std::vector<double> PairDerivatives(const LossSpec& loss, const Size& size,
-                                    const SampleInputs& sample) {
+                                    const cpu::SampleInputs& sample) {
   const int m = size.outputs;
   const float kappa = static_cast<float>(loss.huber_kappa);
   std::vector<double> derivatives;
@@ -155,9 +155,10 @@ void Check(const LossSpec& loss, int members, int outputs, int batch, const Data
   const std::uint64_t everybody = ~std::uint64_t{0} >> (64 - members);
   int terms = 0;
   for (const std::uint64_t mask : inputs.masks) terms += std::popcount(mask & everybody);
-  const double scale = loss.sum_members ? 1.0 / batch : 1.0 / std::max(1, terms);
+  const double scale =
+      loss.member_weighting == MemberWeighting::kSum ? 1.0 / batch : 1.0 / std::max(1, terms);
   const EnsembleShape shape{std::size_t(members), std::size_t(outputs)};
-  LossScratch scratch(shape);
+  cpu::LossScratch scratch(shape);
   std::vector<double> expected_d, cpu_d, expected_losses, expected_td, expected_statistics;
   for (int b = 0; b < batch; ++b) {
     std::vector<float> z, next, d(members * outputs);
@@ -174,14 +175,15 @@ void Check(const LossSpec& loss, int members, int outputs, int batch, const Data
         next.push_back(y);
       }
     }
-    const SampleInputs sample_inputs{.online = z,
-                                     .target = next,
-                                     .r_t = inputs.rewards[b],
-                                     .discount_t = inputs.discounts[b],
-                                     .weight = inputs.weights[b],
-                                     .mask = inputs.masks[b],
-                                     .scale = scale};
-    const SampleOutputs sample = ComputeSampleLoss(loss, shape, sample_inputs, scratch, d);
+    const cpu::SampleInputs sample_inputs{.online = z,
+                                          .target = next,
+                                          .r_t = inputs.rewards[b],
+                                          .discount_t = inputs.discounts[b],
+                                          .weight = inputs.weights[b],
+                                          .mask = inputs.masks[b],
+                                          .scale = scale};
+    const cpu::SampleOutputs sample =
+        cpu::ComputeSampleLoss(loss, shape, sample_inputs, scratch, d);
     cpu_d.insert(cpu_d.end(), d.begin(), d.end());
     if (loss.head == HeadKind::kQuantile) {
       for (const double x : PairDerivatives(loss, size, sample_inputs)) expected_d.push_back(x);
@@ -232,8 +234,8 @@ TEST_F(SampleKernelsTest, ScalarHeads) {
 TEST_F(SampleKernelsTest, QuantileHeads) {
   for (const double kappa : {0.0, 1.0}) {
     for (const TargetForm form : {TargetForm::kAtari, TargetForm::kScalar}) {
-      for (const bool sum_members : {false, true}) {
-        LossSpec loss{.huber_kappa = kappa, .sum_members = sum_members, .target_form = form};
+      for (const MemberWeighting weighting : {MemberWeighting::kMean, MemberWeighting::kSum}) {
+        LossSpec loss{.huber_kappa = kappa, .member_weighting = weighting, .target_form = form};
         Check(loss, 1, 1, 1);
         Check(loss, 10, 201, 31);
         Check(loss, 3, 300, 5);

@@ -69,14 +69,14 @@ TEST_F(DenseWeightUpdateTest, FormsTheGradientAndSteps) {
           expected_squares += sum * sum;
         }
       }
-      const OptimizerBuffers buffers{.parameters = std::span(p).subspan(at),
-                                     .gradient = expected,
-                                     .m = std::span(m).subspan(at),
-                                     .v = std::span(v).subspan(at)};
+      const cpu::OptimizerBuffers buffers{.parameters = std::span(p).subspan(at),
+                                          .gradient = expected,
+                                          .m = std::span(m).subspan(at),
+                                          .v = std::span(v).subspan(at)};
       if (adam) {
-        OptimizerStep(AdamOptions{}, 1, 1).Apply(buffers);
+        cpu::OptimizerUpdate(AdamOptions{}, 1, 1).Apply(buffers);
       } else {
-        OptimizerStep(RmsPropOptions{}, 1).Apply(buffers);
+        cpu::OptimizerUpdate(RmsPropOptions{}, 1).Apply(buffers);
       }
       const auto of = [&](const std::vector<float>& values) {
         return std::span(values).subspan(at);

@@ -194,8 +194,8 @@ OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimize
   if (const auto* adam = std::get_if<AdamOptions>(&optimizer)) {
     return {.adam = true,
             .learning_rate = adam->learning_rate,
-            .decay1 = adam->beta1,
-            .decay2 = adam->beta2,
+            .decay1 = adam->first_moment_decay,
+            .decay2 = adam->second_moment_decay,
             .epsilon = adam->epsilon,
             .max_global_norm = max_global_norm};
   }
@@ -205,7 +205,7 @@ OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimize
           .decay1 = rmsprop.decay,
           .decay2 = rmsprop.decay,
           .epsilon = rmsprop.epsilon,
-          .inside_root = rmsprop.epsilon_place == EpsilonPlace::kInsideRoot,
+          .inside_root = rmsprop.epsilon_placement == EpsilonPlacement::kInsideRoot,
           .max_global_norm = max_global_norm};
 }
 

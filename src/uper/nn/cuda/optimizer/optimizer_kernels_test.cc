@@ -13,15 +13,15 @@ using AnyOptimizer = std::variant<AdamOptions, RmsPropOptions>;
 
 std::vector<AnyOptimizer> Optimizers() {
   return {AdamOptions{}, RmsPropOptions{},
-          RmsPropOptions{.epsilon_place = EpsilonPlace::kOutsideRoot}};
+          RmsPropOptions{.epsilon_placement = EpsilonPlacement::kOutsideRoot}};
 }
 
 void StepOnCpu(const AnyOptimizer& optimizer, std::int64_t step, double scale,
-               const OptimizerBuffers& buffers) {
+               const cpu::OptimizerBuffers& buffers) {
   if (const auto* adam = std::get_if<AdamOptions>(&optimizer)) {
-    OptimizerStep(*adam, step, scale).Apply(buffers);
+    cpu::OptimizerUpdate(*adam, step, scale).Apply(buffers);
   } else {
-    OptimizerStep(std::get<RmsPropOptions>(optimizer), scale).Apply(buffers);
+    cpu::OptimizerUpdate(std::get<RmsPropOptions>(optimizer), scale).Apply(buffers);
   }
 }
 
