@@ -26,7 +26,8 @@ FloatBuffer::FloatBuffer(std::size_t size) : size_(size) {
     throw Error(ErrorKind::kResources, "no memory for " + std::to_string(bytes) + " bytes");
   }
   data_.reset(static_cast<float*>(memory));
-  if (large) madvise(memory, bytes, MADV_HUGEPAGE);  // only advice: a refusal costs speed alone
+  if (large)
+    madvise(memory, bytes, MADV_HUGEPAGE);  // only advice: a refusal costs nothing but speed
   std::memset(memory, 0, bytes);
 }
 

@@ -6,9 +6,9 @@
 
 namespace uper {
 
-// A fixed number of floats, 64-byte aligned, zero at first. Large ones ask the system for huge
-// pages: the head of a large ensemble is read in strides that exhaust the TLB otherwise. Moves, but
-// does not copy.
+// A fixed number of floats, 64-byte aligned, zero at first. A large buffer asks the system for huge
+// pages: the head of a large ensemble is read in strides that would exhaust the TLB. Can be moved,
+// but not copied.
 class FloatBuffer {
  public:
   FloatBuffer() = default;

@@ -57,8 +57,8 @@ TEST(InitializeUniformTest, FollowsItsStream) {
   EXPECT_THROW(InitializeUniform(layout, first, std::span(a).first(3)), Error);
 }
 
-// Largest deviation of the Gram matrix of `count` vectors from gain^2 times the identity; entry e
-// of vector i is at(i, e).
+// Largest difference between the Gram matrix of `count` vectors and gain^2 times the identity.
+// Entry e of vector i is at(i, e).
 template <typename At>
 double GramError(int count, int length, double gain, const At& at) {
   double error = 0;

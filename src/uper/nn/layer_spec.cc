@@ -66,7 +66,8 @@ void Add(LayerList& list, LayerSpec layer, int fan_in, const TensorShapes& tenso
   RequireIndexable(
       static_cast<double>(list.offset) + Elements(tensors.weights) + Elements(tensors.bias),
       "the number of parameters");
-  layer.in = list.shape;
+  const bool convolution = layer.kind == LayerKind::kConvolution;
+  layer.in = convolution ? list.shape : ImageShape{.channels = list.shape.size()};
   layer.weights = {layer.name + "/w", list.offset, tensors.weights, fan_in};
   list.offset += layer.weights.size();
   layer.bias = {layer.name + "/b", list.offset, tensors.bias, fan_in};

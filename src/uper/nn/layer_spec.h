@@ -24,7 +24,7 @@ enum class LayerKind { kConvolution, kDense, kHidden, kHead };
 struct LayerSpec {
   LayerKind kind = LayerKind::kDense;
   std::string name;  // "conv<i>" or "dense<i>" with i = 1, 2, ..., "hidden", or "head"
-  // Input and output of one sample. A vector of n numbers is 1 x 1 x n.
+  // Input and output of one sample. A vector of n numbers, flattened or not, is 1 x 1 x n.
   ImageShape in;
   ImageShape out;
   ConvolutionSpec convolution;  // only of a convolution

@@ -24,6 +24,7 @@ TEST(LayerSpecTest, KindsNamesAndShapes) {
   const LayerKind kinds[] = {LayerKind::kConvolution, LayerKind::kDense, LayerKind::kHidden,
                              LayerKind::kHead};
   const char* names[] = {"conv1", "dense1", "hidden", "head"};
+  const std::vector<int> ins[] = {{10, 10, 4}, {1, 1, 1024}, {1, 1, 20}, {1, 1, 90}};
   const std::vector<int> outs[] = {{8, 8, 16}, {1, 1, 20}, {1, 1, 90}, {1, 1, 90}};
   const int members[] = {1, 1, 3, 3};
   const int fan_ins[] = {36, 1024, 20, 30};
@@ -32,7 +33,7 @@ TEST(LayerSpecTest, KindsNamesAndShapes) {
     const LayerSpec& layer = layers[i];
     EXPECT_EQ(layer.kind, kinds[i]);
     EXPECT_EQ(layer.name, names[i]);
-    EXPECT_EQ(Numbers(layer.in), i == 0 ? (std::vector<int>{10, 10, 4}) : outs[i - 1]);
+    EXPECT_EQ(Numbers(layer.in), ins[i]);
     EXPECT_EQ(Numbers(layer.out), outs[i]);
     EXPECT_EQ(layer.members, members[i]);
     EXPECT_EQ(layer.weights.fan_in, fan_ins[i]);

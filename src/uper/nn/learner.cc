@@ -23,7 +23,7 @@ void LearnerSpec::Validate() const {
   if (batch < 1) ThrowBadSpec("replay.batch_size must be at least 1");
   if (network.members > 64) ThrowBadSpec("network.members must be at most 64, the bits of a mask");
   if (loss.head == HeadKind::kScalar && network.outputs != 1) {
-    ThrowBadSpec("a scalar head has one output a member");
+    ThrowBadSpec("a scalar head has one output per member");
   }
   if (loss.head == HeadKind::kCategorical) {
     if (network.outputs < 2) ThrowBadSpec("network.atoms must be at least 2");

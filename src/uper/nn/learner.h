@@ -13,12 +13,12 @@
 
 namespace uper {
 
-// Everything that decides one update: an agent, as far as learning goes, is these numbers.
+// Everything that decides one update. For the learner, an agent is these numbers.
 struct LearnerSpec {
   NetworkSpec network;
   LossSpec loss;
   std::variant<AdamOptions, RmsPropOptions> optimizer;
-  double max_global_norm = 0;  // gradients are scaled down to it; 0: never
+  double max_global_norm = 0;  // larger gradients are scaled down to this norm; 0: never
   int batch = 32;
   Precision precision = Precision::kFp32;  // on a GPU
 
@@ -26,8 +26,8 @@ struct LearnerSpec {
   void Validate() const;
 };
 
-// Transitions to learn from, in the caller's memory. REQUIRES: `batch` entries each, observations
-// [batch, observation] as the network's input says.
+// Transitions to learn from, in memory of the caller. REQUIRES: `batch` entries each; observations
+// [batch, observation] as NetworkSpec::input says.
 struct LearnerBatch {
   std::span<const std::byte> s_tm1;
   std::span<const std::byte> s_t;
@@ -38,8 +38,8 @@ struct LearnerBatch {
   std::span<const std::uint64_t> masks;  // bit k: member k learns from the sample
 };
 
-// What an update found out, from the parameters before it. The spans are the learner's and hold
-// until its next call.
+// Results of an update, computed with the parameters before it. The spans belong to the learner and
+// are valid until its next call.
 struct LearnerOutput {
   double loss = 0;
   double gradient_norm = 0;                  // before clipping
@@ -47,17 +47,19 @@ struct LearnerOutput {
   std::span<const Uncertainty> uncertainty;  // [batch]
 };
 
-// All numbers a learner carries from one update to the next; buffers as layout() says.
+// All numbers that a learner keeps from one update to the next. Buffers are laid out as layout()
+// says.
 struct LearnerState {
   std::span<float> online;
   std::span<float> target;
-  std::span<float> first_moment;   // m of the optimiser
-  std::span<float> second_moment;  // v of the optimiser
+  std::span<float> first_moment;   // m of the optimizer
+  std::span<float> second_moment;  // v of the optimizer
   std::int64_t updates = 0;
 };
 
-// Learns from batches and values actions. A pure function of its state and its inputs: it draws no
-// random numbers and writes no priorities. Not thread-safe.
+// Learns from batches and computes action values. A pure function of its state and its inputs: it
+// draws no random numbers and writes no priorities. Not thread-safe. MakeCpuLearner() and
+// MakeGpuLearner() make one.
 class Learner {
  public:
   virtual ~Learner() = default;
@@ -65,28 +67,28 @@ class Learner {
   virtual const LearnerSpec& spec() const = 0;
   virtual const ParameterLayout& layout() const = 0;
 
-  // One step of the optimiser. Throws Error(kNumeric), with nothing changed, when the loss or the
+  // One update of the parameters. Throws Error(kNumeric) and changes nothing when the loss or the
   // gradient is not finite.
   virtual LearnerOutput Update(const LearnerBatch& batch) = 0;
-  // The gradient of the last Update, before clipping; holds until the next call. A learner need not
-  // keep it and may compute it again here. REQUIRES: an Update.
+  // The gradient of the last Update(), before clipping; valid until the next call. A learner may
+  // compute it again here. REQUIRES: an Update().
   virtual std::span<const float> gradient() = 0;
 
-  // q [count, action]: the mean over members of each action's value, by the online network.
+  // q [count, action]: the value of each action by the online network, as the mean over members.
   // REQUIRES: count <= spec().batch.
   virtual void ActionValues(std::span<const std::byte> observations, int count,
                             std::span<float> q) = 0;
 
-  // outputs [action, member, output]: all that the online network puts out for one observation, as
-  // LossSpec::head reads it. For people who want to look; a learner need not offer it, and then
-  // throws Error(kUsage).
+  // outputs [action, member, output]: all outputs of the online network for one observation, with
+  // the meaning of LossSpec::head. For inspection; a learner that does not offer it throws
+  // Error(kUsage).
   virtual void MemberOutputs(std::span<const std::byte> observation, std::span<float> outputs);
 
   // target = online.
   virtual void CopyTarget() = 0;
 
-  // Views of the state; CommitState() must be called after writing through them, before anything
-  // else. May copy much memory: updates() alone is cheap.
+  // Views of the state. After writing through them call CommitState(), before anything else. May
+  // copy much memory; updates() is cheap.
   virtual LearnerState State() = 0;
   virtual void CommitState(std::int64_t updates) = 0;
   virtual std::int64_t updates() { return State().updates; }

@@ -33,12 +33,12 @@ inline std::vector<int> RandomInts(std::size_t count, int bound, std::string_vie
   return values;
 }
 
-// The same bits, and not only equal numbers.
+// Compares bits, not only numbers.
 inline bool SameBits(std::span<const float> x, std::span<const float> y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size_bytes()) == 0;
 }
 
-// Largest difference, as a share of the largest entry of `expected` (if not all are zero).
+// The largest difference, relative to the largest entry of `expected` (if not all are zero).
 template <typename Values, typename Expected>
 double RelativeError(const Values& values, const Expected& expected) {
   double largest = 0;
@@ -52,7 +52,7 @@ double RelativeError(const Values& values, const Expected& expected) {
   return largest > 0 ? difference / largest : difference;
 }
 
-// A batch with its memory; the second transition is the last of its episode.
+// A batch that owns its memory. The second transition is the last of its episode.
 struct LearnerTestData {
   LearnerTestData(const LearnerSpec& spec, const std::string& name)
       : actions(RandomInts(spec.batch, spec.network.actions, name + " actions")),
@@ -91,7 +91,7 @@ struct LearnerTestData {
   std::vector<std::uint64_t> masks;
 };
 
-// Random parameters, and no update yet.
+// Sets random parameters and zero updates.
 inline void Initialize(Learner& learner) {
   RandomStream online(1, "online"), target(1, "target");
   InitializeUniform(learner.layout(), online, learner.State().online);

@@ -23,8 +23,8 @@ void ActionGroups::Build(std::span<const int> chosen, int batch, int lists) {
   for (int list = 0; list < lists; ++list) {
     int* begins = &begins_[std::size_t{1} * list * (actions_ + 1)];
     int* samples = &samples_[std::size_t{1} * list * max_batch_];
-    // Numbers of samples, then where each group ends, then (from the last sample on) where it
-    // begins.
+    // `begins` holds first the size of each group, then its end. The last loop goes backward and
+    // turns ends into begins.
     std::fill_n(begins, actions_ + 1, 0);
     for (int b = 0; b < batch; ++b) ++begins[chosen[b * lists + list]];
     std::partial_sum(begins, begins + actions_ + 1, begins);

@@ -6,9 +6,9 @@
 
 namespace uper::cpu {
 
-// The samples of a batch sorted by the action chosen for them, for one or several lists of actions:
-// the head's block of an action is then read once for all its samples. Order within a group is the
-// order of the batch. Memory is taken in the constructor only.
+// The samples of a batch, grouped by the action chosen for them, for one or several lists of
+// actions. The head then reads the block of an action once for all its samples. Samples of a group
+// keep the order of the batch. Only the constructor allocates.
 class ActionGroups {
  public:
   ActionGroups(int actions, int lists, int max_batch);

@@ -30,7 +30,7 @@ LearnerSpec SpecOf(HeadKind head) {
 
 using Data = LearnerTestData;
 
-// Everything a learner carries on, copied.
+// A copy of the state of a learner.
 struct Snapshot {
   explicit Snapshot(CpuLearner& learner) : updates(learner.State().updates) {
     const LearnerState state = learner.State();
@@ -56,7 +56,7 @@ std::vector<double> Statistics(const LearnerOutput& output) {
   return all;
 }
 
-// Three updates and a copy of the target in between: what comes out, and the state after it.
+// The results of three updates with a target copy in between, and the state after them.
 struct Trained {
   Trained(const LearnerSpec& spec, int threads) {
     ThreadPool pool(threads);
@@ -146,7 +146,7 @@ TEST(CpuLearnerTest, WithoutAnyMemberNothingIsLearned) {
     CpuLearner learner(spec, pool);
     Initialize(learner);
     Data data(spec, "batch");
-    std::fill(data.masks.begin(), data.masks.end(), ~std::uint64_t{7});  // bits of nobody
+    std::fill(data.masks.begin(), data.masks.end(), ~std::uint64_t{7});  // bits of no member
     const std::vector<float> before(learner.State().online.begin(), learner.State().online.end());
     const LearnerOutput output = learner.Update(data.View());
     EXPECT_EQ(output.loss, 0);
@@ -176,7 +176,7 @@ TEST(CpuLearnerTest, TheMeanIsOverUnmaskedMembers) {
   }
 }
 
-// The learner after an update that must fail is as before, and goes on as if nothing had been.
+// After an update that must fail, the learner has the same state and continues as before.
 void ExpectNumericError(const LearnerSpec& spec, const Data& bad) {
   ThreadPool pool(2);
   CpuLearner learner(spec, pool), untouched(spec, pool);
@@ -261,7 +261,7 @@ TEST(CpuLearnerTest, AStateThatIsWrittenBackGoesOnTheSame) {
   }
 }
 
-// q [count, action] from all outputs: the mean over members of each member's value.
+// q [count, action] from all outputs: the mean over the values of the members.
 std::vector<double> ValuesByHand(CpuLearner& learner, const Data& data, int count) {
   const NetworkSpec& spec = learner.spec().network;
   ThreadPool pool(1);

@@ -114,7 +114,7 @@ std::vector<double> Doubles(const FloatBuffer& buffer) {
   return {buffer.span().begin(), buffer.span().end()};
 }
 
-// Everything a network computes for a case, from its own parameters.
+// All results of a network for a case, with parameters of its own.
 struct Results {
   std::vector<float> hidden, taken, per_member, all, means, mean, gradient;
 
@@ -165,7 +165,7 @@ Results RunAll(const Case& c, ThreadPool& pool) {
   r.all.resize(r.taken.size() * spec.actions);
   r.means.resize(batch * spec.members * spec.actions);
   r.mean.resize(batch * spec.actions);
-  r.gradient.assign(network.layout().size(), 123);  // what is not written would show
+  r.gradient.assign(network.layout().size(), 123);  // an entry that is never written would show
 
   const auto hidden = network.Forward(0, parameters.span(), observations.bytes, c.batch);
   r.hidden.assign(hidden.begin(), hidden.end());
@@ -181,7 +181,7 @@ Results RunAll(const Case& c, ThreadPool& pool) {
   return r;
 }
 
-// What the reference network says about everything but the gradient.
+// The results of the reference network, except for the gradient.
 struct Expectations {
   std::vector<double> hidden, taken, per_member, all, means, mean;
 };
@@ -221,7 +221,7 @@ Expectations Expect(const Case& c) {
   return e;
 }
 
-TEST(CpuNetworkTest, ForwardAndHeadsAgreeWithTheNaiveNetwork) {
+TEST(CpuNetworkTest, ForwardAndHeadsAgreeWithTheReferenceNetwork) {
   ThreadPool pool(2);
   for (const Case& c : Cases()) {
     SCOPED_TRACE(c.name);
@@ -238,9 +238,9 @@ TEST(CpuNetworkTest, ForwardAndHeadsAgreeWithTheNaiveNetwork) {
 }
 
 // sum of d_out * (output of the taken action), of which FullGradient() is the gradient.
-double NaiveLoss(const Case& c, const ReferenceNetwork& reference, const std::vector<double>& p,
-                 const Observations& observations, const std::vector<int>& actions,
-                 const std::vector<float>& d_out) {
+double ReferenceLoss(const Case& c, const ReferenceNetwork& reference, const std::vector<double>& p,
+                     const Observations& observations, const std::vector<int>& actions,
+                     const std::vector<float>& d_out) {
   double loss = 0;
   for (int b = 0; b < c.batch; ++b) {
     const std::vector<double> hidden = reference.Hidden(p, observations.Sample(b));
@@ -272,15 +272,15 @@ TEST(CpuNetworkTest, GradientAgreesWithCentralDifferences) {
         constexpr double kStep = 1e-6;
         const double before = p[i];
         p[i] = before + kStep;
-        const double above = NaiveLoss(c, reference, p, observations, actions, d_out);
+        const double above = ReferenceLoss(c, reference, p, observations, actions, d_out);
         p[i] = before - kStep;
-        const double below = NaiveLoss(c, reference, p, observations, actions, d_out);
+        const double below = ReferenceLoss(c, reference, p, observations, actions, d_out);
         p[i] = before;
         expected.push_back((above - below) / (2 * kStep));
         result.push_back(gradient[i]);
       }
       const bool all_zero = std::ranges::all_of(expected, [](double x) { return x == 0; });
-      if (all_zero) {  // a masked or dead part
+      if (all_zero) {  // a masked member or a dead unit
         EXPECT_EQ(result, std::vector<float>(result.size())) << view.name;
       } else {
         EXPECT_LT(RelativeError(result, expected), 3e-6) << view.name;
@@ -289,7 +289,7 @@ TEST(CpuNetworkTest, GradientAgreesWithCentralDifferences) {
   }
 }
 
-// Large enough that every part is shared out among the threads.
+// Large enough that all threads get work in every phase.
 Case LargeCase(bool separate) {
   NetworkSpec spec{.input = {.height = 20, .width = 19, .channels = 3},
                    .convolutions = {{8, 4, 2}, {12, 3, 1}},
@@ -351,8 +351,7 @@ TEST(CpuNetworkTest, ASampleIsTheSameAloneAndInABatch) {
 }
 
 TEST(CpuNetworkTest, AScalarHeadsMeanIsItself) {
-  // With one member and one output nothing is averaged: acting through the mean_weights and the
-  // dense head agree to the bit.
+  // One member with one output has no average: mean weights and the full head give the same bits.
   ThreadPool pool(1);
   const Results r = RunAll(Cases()[0], pool);
   EXPECT_TRUE(SameBits(r.mean, r.all));
@@ -446,7 +445,7 @@ TEST(CpuNetworkTest, SizesAreChecked) {
   std::vector<float> out(c.batch), gradient(network.layout().size());
   const std::vector<int> actions(c.batch, 0), bad(c.batch, 6);
   const auto p = parameters.span();
-  EXPECT_THROW(network.HeadTaken(0, p, actions, out), Error);  // nothing passed forward yet
+  EXPECT_THROW(network.HeadTaken(0, p, actions, out), Error);  // no forward pass yet
   EXPECT_THROW(network.Forward(2, p, observations.bytes, c.batch), Error);
   EXPECT_THROW(network.Forward(0, p, observations.bytes, c.batch + 1), Error);
   EXPECT_THROW(network.Forward(0, p, observations.bytes, c.batch - 1), Error);

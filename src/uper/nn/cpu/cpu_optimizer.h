@@ -72,7 +72,7 @@ class OptimizerUpdate {
   std::variant<optimizer_internal::AdamConstants, optimizer_internal::RmsPropConstants> constants_;
 };
 
-// The sum of squares, in double: 16 partial sums, added in ascending order.
+// The sum of squares in double. 16 partial sums are added in ascending order.
 double SumOfSquares(std::span<const float> values);
 
 // to = from: the target copy.

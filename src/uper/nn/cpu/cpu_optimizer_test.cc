@@ -16,7 +16,7 @@
 namespace uper::cpu {
 namespace {
 
-// Parameters, gradient and state of some size, and how to hand them over.
+// Parameters, gradient and state of some size, and spans of them.
 struct State {
   explicit State(std::size_t size)
       : p(RandomFloats(size, "p")), g(RandomFloats(size, "g")), m(size), v(size) {}
@@ -84,8 +84,8 @@ TEST(RmsPropTest, NegativeVarianceFromRoundingCountsAsZero) {
   EXPECT_NEAR(s.p[0], -0.1 / 0.01, 1e-4);
 }
 
-// Some updates on every size and instruction set, in one or several pieces: always the bits of the
-// first.
+// Several updates, for every size and instruction set, in one or several pieces: always the same
+// bits.
 void ExpectSameBits(const std::function<OptimizerUpdate(int)>& update) {
   for (const std::size_t size : {1, 15, 16, 1000, 70001}) {
     std::vector<float> first;
@@ -122,9 +122,9 @@ TEST(OptimizerUpdateTest, SameBitsForAnyPiecesAndInstructionSet) {
   }
 }
 
-// The update with a gradient that is made on the way, against the same update with the gradient
-// stored.
-void ExpectMadeAsStored(const OptimizerUpdate& update, int rows, int columns, int terms) {
+// Compares an update that computes its gradient on the way with the same update from a stored
+// gradient.
+void ExpectComputedAsStored(const OptimizerUpdate& update, int rows, int columns, int terms) {
   const int stride = columns + OuterProducts::kLeastColumns;
   const auto row_factors = RandomFloats(terms * rows, "rows");
   auto column_factors = RandomFloats(terms * stride, "columns");
@@ -143,21 +143,21 @@ void ExpectMadeAsStored(const OptimizerUpdate& update, int rows, int columns, in
     }
   }
   update.Apply(stored.buffers());
-  State made(rows * columns);
-  update.Apply(made.buffers(), {rows, columns, rows_of, columns_of});
-  EXPECT_TRUE(SameBits(made.p, stored.p) && SameBits(made.m, stored.m) &&
-              SameBits(made.v, stored.v))
+  State computed(rows * columns);
+  update.Apply(computed.buffers(), {rows, columns, rows_of, columns_of});
+  EXPECT_TRUE(SameBits(computed.p, stored.p) && SameBits(computed.m, stored.m) &&
+              SameBits(computed.v, stored.v))
       << SimdTargetName() << ", " << rows << " x " << columns << ", " << terms << " terms";
 }
 
-TEST(OptimizerUpdateTest, MadeGradientGivesTheBitsOfAStoredOne) {
+TEST(OptimizerUpdateTest, AComputedGradientGivesTheBitsOfAStoredOne) {
   for (const std::int64_t target : RunnableSimdTargets()) {
     UseSimdTarget(target);
     for (const int terms : {0, 1, 2, 3, 4, 5, 6, 9}) {
       for (const int columns : {16, 17, 51, 64}) {
         for (const int rows : {1, 5, 16}) {
-          ExpectMadeAsStored(OptimizerUpdate(AdamOptions{}, 3, 0.7), rows, columns, terms);
-          ExpectMadeAsStored(OptimizerUpdate(RmsPropOptions{}, 0.7), rows, columns, terms);
+          ExpectComputedAsStored(OptimizerUpdate(AdamOptions{}, 3, 0.7), rows, columns, terms);
+          ExpectComputedAsStored(OptimizerUpdate(RmsPropOptions{}, 0.7), rows, columns, terms);
         }
       }
     }
@@ -179,7 +179,7 @@ TEST(AdamTest, EveryEntryAgreesWithDoubles) {
 TEST(SumOfSquaresTest, ExactEnoughAndFixed) {
   for (const std::size_t size : {1, 17, 5000, 70003}) {
     auto g = RandomFloats(size, "g");
-    // Parts of different sizes, so that their sum depends on the order.
+    // Partial sums of different sizes, so that their total depends on the order.
     for (std::size_t i = 0; i < size; ++i) g[i] *= std::exp2(static_cast<float>(i / 900 % 23));
     double squares = 0;
     for (const float value : g) squares += double{value} * double{value};

@@ -14,7 +14,7 @@ constexpr int kTileRows = 64;    // hidden units in a tile of UpdateInTiles()
 constexpr int kHiddenRows = 32;  // hidden units in one task of BackwardHidden
 constexpr int kMeanSamples = 8;  // samples in one task of MemberMeans()
 constexpr int kLanes = 16;       // of a vector, at most
-// Below this many multiply-adds waking another thread costs more than it saves.
+// With fewer multiply-adds than this, waking another thread costs more than it saves.
 constexpr double kWorthThreads = 1 << 18;
 
 std::ptrdiff_t Wide(int value) { return value; }
@@ -95,7 +95,7 @@ void Head::Select(std::span<const Selection> selections, int batch) {
   for (int i = 0; i < count; ++i) {
     const Selection& s = selections[i];
     UPER_CHECK(s.actions_per_sample == 1 || s.actions_per_sample == members,
-               "one action a sample, or one a sample and member");
+               "one action per sample, or one per sample and member");
     groups_[i].Build(s.actions, batch, s.actions_per_sample);
     ExpandSharedBias(s.bias, i);
   }

@@ -29,7 +29,7 @@ double ExpectedAtom(const AtomSupport& support, std::span<const float> probabili
   return sum;
 }
 
-// Fills scratch.online_means and target_means; for categorical heads the probabilities too.
+// Fills scratch.online_means and target_means; for categorical heads also the probabilities.
 void MemberMeans(const LossSpec& spec, EnsembleShape shape, const SampleInputs& inputs,
                  LossScratch& scratch) {
   if (spec.head != HeadKind::kCategorical) {
@@ -69,8 +69,8 @@ double QuantileLoss(const LossSpec& spec, const SampleInputs& inputs, std::span<
   return loss;
 }
 
-// Cross-entropy of the projected target and the member's softmax; its derivative by the logits is
-// softmax - projected.
+// Cross-entropy of the projected target and the softmax of the member. Its derivative by the logits
+// is softmax - projected.
 double CategoricalLoss(const LossSpec& spec, const SampleInputs& inputs,
                        std::span<const float> logits, std::span<const float> probabilities,
                        std::span<const float> target_probabilities, LossScratch& scratch,
@@ -97,7 +97,7 @@ double CategoricalLoss(const LossSpec& spec, const SampleInputs& inputs,
   return loss;
 }
 
-// The loss of one member, without weight and scale; d_online with both.
+// Returns the loss of one member without weight and scale; d_online includes both.
 double MemberLoss(const LossSpec& spec, EnsembleShape shape, const SampleInputs& inputs,
                   std::size_t k, double delta, LossScratch& scratch, std::span<float> d_online) {
   switch (spec.head) {
@@ -149,12 +149,25 @@ Uncertainty CategoricalUncertaintyOf(const LossSpec& spec, EnsembleShape shape,
     CategoricalQuantiles<float>(spec.support, Member(scratch.target_values, k, shape),
                                 Member(scratch.target_quantiles, k, shape));
   }
-  // The target's mean is that of its quantiles too: an atom's mass counts as spread over the
-  // interval below it, and half an atom would stay between a mean of atoms and one of quantiles.
+  // The mean of the target must come from its quantiles, too. Quantiles spread the mass of an atom
+  // over the interval below it, so means of atoms and of quantiles differ by half an atom.
   QuantileMeans(scratch.online_quantiles, shape, scratch.online_means);
   QuantileMeans(scratch.target_quantiles, shape, scratch.target_means);
   return QuantileUncertainty(spec, shape, inputs, scratch.online_quantiles,
                              scratch.target_quantiles, scratch);
+}
+
+// Over all members, masked or not, because a priority uses all of them.
+struct MemberSums {
+  double mean_target = 0;
+  double absolute_errors = 0;
+  double losses = 0;  // masked members have one only if the TD error needs it
+};
+
+double TdErrorOf(const LossSpec& spec, const MemberSums& sums, double members) {
+  if (spec.td_priority == TdErrorKind::kMeanAbsolute) return sums.absolute_errors / members;
+  const double loss = sums.losses / members;
+  return spec.head == HeadKind::kCategorical ? std::min(loss, kLargestLossPriority) : loss;
 }
 
 }  // namespace
@@ -172,19 +185,16 @@ LossScratch::LossScratch(EnsembleShape shape)
 SampleOutputs ComputeSampleLoss(const LossSpec& spec, EnsembleShape shape,
                                 const SampleInputs& inputs, LossScratch& scratch,
                                 std::span<float> d_online) {
-  const bool categorical = spec.head == HeadKind::kCategorical;
   SampleOutputs outputs;
-  double mean_target = 0;
-  double absolute_errors = 0;
-  double losses = 0;  // of all members, masked or not: a priority looks at all of them
+  MemberSums sums;
   const double members = static_cast<double>(shape.members);
   MemberMeans(spec, shape, inputs, scratch);
   for (std::size_t k = 0; k < shape.members; ++k) {
     const double target_value =
         double{inputs.r_t} + double{inputs.discount_t} * scratch.target_means[k];
     const double delta = target_value - scratch.online_means[k];
-    mean_target += target_value / members;
-    absolute_errors += std::abs(delta);
+    sums.mean_target += target_value / members;
+    sums.absolute_errors += std::abs(delta);
 
     const auto d_member = Member(d_online, k, shape);
     const bool learns = Learns(inputs, k);
@@ -193,21 +203,18 @@ SampleOutputs ComputeSampleLoss(const LossSpec& spec, EnsembleShape shape,
       continue;
     }
     const double loss = MemberLoss(spec, shape, inputs, k, delta, scratch, d_member);
-    losses += loss;
+    sums.losses += loss;
     if (learns) {
       outputs.loss += inputs.scale * double{inputs.weight} * loss;
     } else {
       std::fill(d_member.begin(), d_member.end(), 0.0F);
     }
   }
-  outputs.td_error = absolute_errors / members;
-  if (spec.td_priority == TdErrorKind::kLoss) {
-    outputs.td_error = losses / members;
-    if (categorical) outputs.td_error = std::min(outputs.td_error, kLargestLossPriority);
-  }
+  outputs.td_error = TdErrorOf(spec, sums, members);
   outputs.uncertainty =
-      categorical ? CategoricalUncertaintyOf(spec, shape, inputs, mean_target, scratch)
-                  : QuantileUncertainty(spec, shape, inputs, inputs.online, inputs.target, scratch);
+      spec.head == HeadKind::kCategorical
+          ? CategoricalUncertaintyOf(spec, shape, inputs, sums.mean_target, scratch)
+          : QuantileUncertainty(spec, shape, inputs, inputs.online, inputs.target, scratch);
   return outputs;
 }
 

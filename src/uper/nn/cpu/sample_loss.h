@@ -10,27 +10,27 @@
 
 namespace uper::cpu {
 
-// Loss, gradient and statistics of one sample, from what the networks put out for it. Everything
-// that distinguishes the agents' losses is here; networks only multiply matrices.
+// Loss, gradient and statistics of one sample, from the outputs of the networks. All differences
+// between the losses of the agents are here; networks only multiply matrices.
 
 // Outputs are [member, output].
 struct SampleInputs {
   std::span<const float> online;  // theta(s_tm1, a_tm1)
-  std::span<const float> target;  // theta'(s_t, a*) of the target network, a* chosen already
+  std::span<const float> target;  // theta'(s_t, a*) of the target network, for the chosen a*
   float r_t = 0;
   float discount_t = 0;
   float weight = 1;                        // importance weight
   std::uint64_t mask = ~std::uint64_t{0};  // bit k: member k learns from the sample
-  double scale = 1;                        // 1 / number of terms in the batch's mean
+  double scale = 1;                        // 1 / number of terms in the mean over the batch
 };
 
 struct SampleOutputs {
-  double loss = 0;      // this sample's share of the batch loss: scale * weight * sum of losses
+  double loss = 0;      // contribution to the loss of the batch: scale * weight * sum of losses
   double td_error = 0;  // as LossSpec::td_priority says
   Uncertainty uncertainty;
 };
 
-// Reusable memory of one thread.
+// Scratch memory of one thread.
 struct LossScratch {
   explicit LossScratch(EnsembleShape shape);
 
@@ -44,7 +44,7 @@ struct LossScratch {
   std::vector<float> target_quantiles;
 };
 
-// d_online [member, output] receives the derivative of the batch loss; 0 for masked members.
+// Writes the derivative of the batch loss to d_online [member, output]; 0 for masked members.
 // O(members * outputs^2) for quantiles, O(members * outputs) otherwise; allocates nothing.
 SampleOutputs ComputeSampleLoss(const LossSpec& spec, EnsembleShape shape,
                                 const SampleInputs& inputs, LossScratch& scratch,

@@ -86,7 +86,8 @@ TEST(SampleLossTest, ScalarEnsembleByHand) {
   EXPECT_DOUBLE_EQ(result.outputs.td_error, 0.5);  // of 1 and 0
   EXPECT_DOUBLE_EQ(result.outputs.uncertainty.epistemic, 1);
   EXPECT_DOUBLE_EQ(result.outputs.uncertainty.target_distance_sq, 0.25);
-  EXPECT_DOUBLE_EQ(result.outputs.uncertainty.epistemic_delta, 0.5);  // each against its own target
+  EXPECT_DOUBLE_EQ(result.outputs.uncertainty.epistemic_delta,
+                   0.5);  // each member against its own target
   EXPECT_EQ(result.d_online, (std::vector<float>{-1, 0}));
 }
 
@@ -168,7 +169,7 @@ TEST(SampleLossTest, MaskedMembersNeitherLearnNorCount) {
           const bool learns = i / example.shape.quantiles == k;
           EXPECT_EQ(one.d_online[i], learns ? all.d_online[i] : 0) << k << " " << i;
         }
-        // Priorities look at all members.
+        // Priorities use all members.
         EXPECT_EQ(one.outputs.td_error, all.outputs.td_error);
         EXPECT_EQ(one.outputs.uncertainty.epistemic, all.outputs.uncertainty.epistemic);
       }
@@ -226,7 +227,7 @@ TEST(SampleLossTest, CrossEntropyGradientSumsToZero) {
 }
 
 TEST(SampleLossTest, RulesOfCategoricalUncertaintyDiffer) {
-  // Two members sure of opposite ends.
+  // Two members, each certain of one end of the support.
   const std::vector<float> online = {300, 0, 0, 0, 0, 300}, target(6, 0);
   LossSpec spec{.head = HeadKind::kCategorical, .support = {.low = -1, .high = 1, .atoms = 3}};
   const auto uncertainty = [&](CategoricalUncertainty rule) {

@@ -8,8 +8,8 @@
 namespace uper::cpu {
 namespace {
 
-constexpr int kWeightRows = 64;  // rows of the weights' gradient in one task, at most
-// About so many terms make one chain of the weights' gradient.
+constexpr int kWeightRows = 64;  // largest number of rows of the weight gradient in one task
+// Approximate number of terms in one chain of additions of the weight gradient.
 constexpr int kChain = 256;
 
 }  // namespace
@@ -33,10 +33,10 @@ Convolution::Convolution(const ImageShape& input, const ConvolutionSpec& spec)
       windows_.push_back(y * stride_ * line + x * stride_ * input.channels);
     }
   }
-  for (int picture = 0; picture < group_; ++picture) {
+  for (int sample = 0; sample < group_; ++sample) {
     for (int y = 0; y < output_.height; ++y) {
-      lines_x_.push_back(std::ptrdiff_t{1} * picture * input_.size() + y * stride_ * line);
-      lines_y_.push_back(std::ptrdiff_t{1} * picture * output_.size() +
+      lines_x_.push_back(std::ptrdiff_t{1} * sample * input_.size() + y * stride_ * line);
+      lines_y_.push_back(std::ptrdiff_t{1} * sample * output_.size() +
                          std::ptrdiff_t{1} * y * output_.width * spec.filters);
     }
   }
@@ -93,29 +93,29 @@ std::span<const float> Convolution::BackwardWeights(int task, const float* x, co
   const int begin = task % blocks_per_row_ * kWeightRows;
   const int rows = std::min(kWeightRows, window_row_ - begin);
   float* piece = dw + kernel_rows_w_[kernel_row] + std::ptrdiff_t{1} * begin * output_.channels;
-  for (int picture = 0; picture < batch; picture += group_) {
+  for (int sample = 0; sample < batch; sample += group_) {
     Gemm({.rows = rows,
           .columns = output_.channels,
-          .a = x + std::ptrdiff_t{1} * picture * input_.size() + kernel_rows_x_[kernel_row] + begin,
+          .a = x + std::ptrdiff_t{1} * sample * input_.size() + kernel_rows_x_[kernel_row] + begin,
           .a_rows = {.stride = 1},
           .a_step = stride_ * input_.channels,
           .a_segments = lines_x_.data(),
-          .b = dy + std::ptrdiff_t{1} * picture * output_.size(),
+          .b = dy + std::ptrdiff_t{1} * sample * output_.size(),
           .b_step = output_.channels,
           .b_segments = lines_y_.data(),
-          .segments = std::min(group_, batch - picture) * output_.height,
+          .segments = std::min(group_, batch - sample) * output_.height,
           .length = output_.width,
           .c = piece,
           .c_rows = {.stride = output_.channels},
-          .finish = picture == 0 ? GemmFinish::kStore : GemmFinish::kAdd});
+          .finish = sample == 0 ? GemmFinish::kStore : GemmFinish::kAdd});
   }
   return {piece, std::size_t{1} * rows * output_.channels};
 }
 
 void Convolution::BackwardBias(const float* dy, int batch, float* db) const {
-  for (int picture = 0; picture < batch; ++picture) {
-    ColumnSums(dy + std::ptrdiff_t{1} * picture * output_.size(), positions(), output_.channels,
-               /*add=*/picture > 0, db);
+  for (int sample = 0; sample < batch; ++sample) {
+    ColumnSums(dy + std::ptrdiff_t{1} * sample * output_.size(), positions(), output_.channels,
+               /*add=*/sample > 0, db);
   }
 }
 

@@ -8,36 +8,35 @@
 
 namespace uper::cpu {
 
-// One convolution of a network (VALID padding, ReLU) on pictures with channels last; weights
-// [kernel row, kernel column, channel, filter]. Each function is a piece of work for one thread;
-// pieces may run at the same time. Nothing is unrolled into columns: a window's rows are contiguous
-// in the picture and the product walks over them in place.
+// One convolution of a network (VALID padding, ReLU) on feature maps with channels last; weights
+// [kernel row, kernel column, channel, filter]. Each function is a piece of work for one thread,
+// and pieces may run at the same time. Windows are not copied: the rows of a window are contiguous
+// in the feature map, and the gemm walks over them in place.
 class Convolution {
  public:
   Convolution(const ImageShape& input, const ConvolutionSpec& spec);
 
-  // y[p, f] = max(0, b[f] + sum over the window of p of x * w[., f]) for one picture.
+  // y[p, f] = max(0, b[f] + sum over the window of p of x * w[., f]) for one sample.
   void Forward(const float* x, const float* w, const float* b, float* y) const;
 
-  // dx = the gradient by the picture x [height, width, channel], from dy [position, filter] and
-  // wt = TransposeWeights(w). The window's taps are added in ascending order.
+  // dx = the gradient by the input x [height, width, channel], from dy [position, filter] and
+  // wt = TransposeWeights(w). The taps of a window are added in ascending order.
   void BackwardInput(const float* dy, const float* wt, float* dx) const;
   // wt [kernel row, kernel column, filter, channel].
   void TransposeWeights(const float* w, float* wt) const;
 
-  // Pieces of the weights' gradient.
+  // Number of pieces of the weight gradient.
   int weight_tasks() const { return kernel_ * blocks_per_row_; }
-  // Writes one piece of dw = sum over groups of pictures of (sum over pictures and positions of
-  // x * dy); x and dy hold `batch` pictures. The size of a group is fixed by the layer: short
-  // chains lose fewer digits, long ones cost less. Returns the piece.
+  // Writes one piece of dw = sum over groups of samples of (sum over samples and positions of
+  // x * dy); x and dy hold `batch` samples. The layer decides the size of a group: short chains of
+  // additions lose fewer digits, long ones cost less. Returns the piece.
   std::span<const float> BackwardWeights(int task, const float* x, const float* dy, int batch,
                                          float* dw) const;
-  // db[f] = sum over pictures of (sum over positions of dy).
+  // db[f] = sum over samples of (sum over positions of dy).
   void BackwardBias(const float* dy, int batch, float* db) const;
 
   const ImageShape& input() const { return input_; }
   const ImageShape& output() const { return output_; }
-  std::size_t weights() const { return std::size_t{1} * kernel_ * window_row_ * output_.channels; }
 
  private:
   int positions() const { return output_.height * output_.width; }
@@ -50,11 +49,11 @@ class Convolution {
   int window_row_;                             // floats of one row of a window
   int blocks_per_row_;                         // of weight_tasks()
   std::vector<std::ptrdiff_t> windows_;        // [position]: first float of its window
-  std::vector<std::ptrdiff_t> kernel_rows_x_;  // [kernel row]: in the picture
+  std::vector<std::ptrdiff_t> kernel_rows_x_;  // [kernel row]: in the input
   std::vector<std::ptrdiff_t> kernel_rows_w_;  // [kernel row]: in the weights
-  int group_;                                  // pictures in one chain of additions
-  std::vector<std::ptrdiff_t> lines_x_;  // [picture of a group, line]: first float of its window
-  std::vector<std::ptrdiff_t> lines_y_;  // [picture of a group, line]: in the output
+  int group_;                                  // samples in one chain of additions
+  std::vector<std::ptrdiff_t> lines_x_;  // [sample of a group, line]: first float of its window
+  std::vector<std::ptrdiff_t> lines_y_;  // [sample of a group, line]: in the output
 };
 
 }  // namespace uper::cpu

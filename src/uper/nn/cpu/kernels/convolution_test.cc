@@ -13,9 +13,14 @@ namespace {
 struct Case {
   ImageShape input;
   ConvolutionSpec spec;
+
+  std::size_t weights() const {
+    return std::size_t{1} * spec.kernel * spec.kernel * input.channels * spec.filters;
+  }
 };
 
-// Windows that overlap, touch and leave a rest; filters and channels around vector widths.
+// Windows that overlap, that touch, and that leave a margin; filters and channels around the vector
+// widths.
 const std::vector<Case> kCases{
     {{10, 10, 4}, {16, 3, 1}}, {{9, 7, 5}, {7, 3, 2}},   {{12, 12, 4}, {32, 8, 4}},
     {{6, 5, 16}, {64, 4, 2}},  {{5, 5, 33}, {17, 3, 1}}, {{11, 6, 1}, {1, 2, 3}},
@@ -47,7 +52,7 @@ TEST(ConvolutionTest, ForwardAgreesWithTheSum) {
     const Convolution layer(c.input, c.spec);
     const int filters = c.spec.filters;
     const auto x = RandomFloats(c.input.size(), "x");
-    const auto w = RandomFloats(layer.weights(), "w");
+    const auto w = RandomFloats(c.weights(), "w");
     const auto b = RandomFloats(filters, "b");
     std::vector<double> expected(layer.output().size());
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = double{b[i % filters]};
@@ -68,7 +73,7 @@ TEST(ConvolutionTest, BackwardAgreesWithTheSum) {
     const int filters = c.spec.filters;
     const int out = layer.output().size();
     const auto x = RandomFloats(kBatch * c.input.size(), "x");
-    const auto w = RandomFloats(layer.weights(), "w");
+    const auto w = RandomFloats(c.weights(), "w");
     const auto dy = RandomFloats(kBatch * out, "dy");
     std::vector<double> expected_dx(x.size()), expected_dw(w.size()), expected_db(filters);
     for (int b = 0; b < kBatch; ++b) {

@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
-// Columns and groups of 16 terms of B that stay in registers while the rows of A go by.
+// Columns of B, and groups of 16 terms, that stay in registers while the rows of A pass.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86  // 32 registers
 inline constexpr int kHeldColumns = 5;
 inline constexpr int kHeldGroups = 4;
@@ -25,7 +25,7 @@ inline constexpr int kHeldColumns = 2;
 inline constexpr int kHeldGroups = 2;
 #endif
 
-// The block of C whose partial sums are kept at a time, in the nearest cache.
+// The block of C whose partial sums lie in the first-level cache at one time.
 inline constexpr int kDotRows = 32;
 inline constexpr int kDotColumns = 8;
 struct DotSums {
@@ -38,14 +38,14 @@ struct DotSums {
   HWY_ALIGN float values[kDotRows * kDotColumns * kPartialSums];
 };
 
-// Some terms of one segment: all rows of the block against a few columns.
+// Some terms of one segment, for all rows of the block and a few columns.
 struct DotPass {
-  const float* a;  // of the block's first row
+  const float* a;  // of the first row of the block
   std::ptrdiff_t a_row_stride;
-  std::ptrdiff_t next;  // from here to what is read after this pass
+  std::ptrdiff_t next;  // from here to the data that is read after this pass
   int rows;
   const float* b[kHeldColumns];
-  float* sums[kHeldColumns];  // of the block's first row
+  float* sums[kHeldColumns];  // of the first row of the block
   std::ptrdiff_t sums_row_stride;
   int lanes;  // of the last group of terms
 };
@@ -76,7 +76,7 @@ void AddDots(const DotPass& pass) {
   const std::ptrdiff_t a_row_stride = pass.a_row_stride;
   const std::ptrdiff_t sums_row_stride = pass.sums_row_stride;
   const std::ptrdiff_t next = pass.next;
-  std::ptrdiff_t at = 0;  // of the row's sums
+  std::ptrdiff_t at = 0;  // of the sums of the row
   for (int row = pass.rows; row > 0; --row) {
 #pragma GCC unroll 4
     for (int v = 0; v < kPartialVectors; ++v) {
@@ -109,7 +109,8 @@ constexpr auto AddDotsTable(std::integer_sequence<int, I...>) {
 inline constexpr auto kAddDots =
     AddDotsTable(std::make_integer_sequence<int, kHeldColumns * kHeldGroups>());
 
-// One segment for the columns in `active`, places in the block; pieces of nearly equal size.
+// One segment for the columns in `active` (numbers within the block), in pieces of nearly equal
+// size.
 void AddDotSegment(const DotProblem& p, int row, int rows, int column, int segment,
                    const int* active, int count, DotSums& sums) {
   const float* a = p.a + row * p.a_row_stride + p.a_segments[segment];

@@ -4,16 +4,17 @@
 
 namespace uper::cpu {
 
-// A product of matrices that both lie along the sum:
+// A matrix product whose sum runs along memory in both matrices:
 //
 //   C[r, n] = sum over s < segments, i < length of A(r, s, i) * B(n, s, i)
 //   A(r, s, i) = a[r * a_row_stride + a_segments[s] + i]
 //   B(n, s, i) = b[b_columns[n] + b_segments[s] + i]
 //   C[r, n]    = c[c_columns[n] + r]
 //
-// 16 partial sums (element i of a segment in sum i % 16), each one chain of fused multiply-adds in
-// ascending (s, i), then added as a fixed tree. A segment of a column that is all zero adds nothing
-// and may be left out: it is where active[active_columns[n] + s] is 0. REQUIRES: all tables set.
+// There are 16 partial sums (element i of a segment goes to sum i % 16). Each is one chain of fused
+// multiply-adds in ascending (s, i); then they are added as a fixed tree. A segment of a column is
+// skipped where active[active_columns[n] + s] is 0: the caller sets this for segments that are all
+// zero. REQUIRES: all tables set.
 struct DotProblem {
   int rows = 0;
   int columns = 0;

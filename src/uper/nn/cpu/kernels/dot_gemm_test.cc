@@ -12,7 +12,7 @@
 namespace uper::cpu {
 namespace {
 
-// One entry as DotGemm promises it.
+// One entry as the header of DotGemm defines it.
 float ExpectedDot(const DotProblem& p, int row, int column) {
   std::array<float, 16> s{};
   for (int segment = 0; segment < p.segments; ++segment) {
@@ -28,7 +28,7 @@ float ExpectedDot(const DotProblem& p, int row, int column) {
   return (t[0] + t[2]) + (t[1] + t[3]);
 }
 
-// Segments that are not active are not zero here, so that one that is added all the same shows.
+// Inactive segments are not zero here, so that the test notices if one is added.
 TEST(DotGemmTest, SixteenPartialSumsOnEveryInstructionSet) {
   using Offsets = std::vector<std::ptrdiff_t>;
   const Offsets a_segments{0, 9000}, b_segments{210, 0};

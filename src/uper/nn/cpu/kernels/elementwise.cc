@@ -33,7 +33,7 @@ void Scale(const Entry* from, int count, float scale, float* to) {
   for (; i < count; ++i) to[i] = scale * static_cast<float>(from[i]);
 }
 
-// Planes [channels, pixels] to pixels [pixels, channels].
+// Turns planes [channels, pixels] into pixels [pixels, channels].
 template <typename Entry>
 void Interleave(const Entry* from, int pixels, int channels, float scale, float* to) {
   int i = 0;
@@ -120,7 +120,7 @@ void RowMeansImpl(const float* from, int rows, int length, float* to, std::ptrdi
   }
 }
 
-// Four rows and four columns.
+// Transposes four rows and four columns.
 HWY_INLINE void TransposeBlock(const float* from, std::ptrdiff_t from_stride, float* to,
                                std::ptrdiff_t to_stride) {
 #if HWY_TARGET != HWY_SCALAR

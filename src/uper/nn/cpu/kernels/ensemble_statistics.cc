@@ -14,8 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
-// Sum over t < count of term(t, lanes), a vector with the entries of t to t + lanes - 1: eight
-// partial sums, then a fixed tree.
+// Sum over t < count, in eight partial sums that are added as a fixed tree. term(t, lanes) returns
+// a vector with the terms t to t + lanes - 1.
 template <typename Term>
 HWY_INLINE double SumTerms(int count, const Term& term) {
   WideVec sums[kWideVectors];
@@ -68,10 +68,12 @@ void ColumnMeans(const float* theta, int members, int quantiles, double* columns
   }
 }
 
-// mean, epistemic, aleatoric and total; leaves the members' mean quantiles in `columns`.
+// Computes mean, epistemic, aleatoric and total. Leaves the mean quantiles over members in
+// `columns`.
 Uncertainty DecomposeEnsembleImpl(const float* theta, int members, int quantiles, double* columns) {
   ColumnMeans(theta, members, quantiles, columns);
-  const WideVec origin = hn::Set(WideTag(), columns[0]);  // equal quantiles shall not vary
+  const WideVec origin =
+      hn::Set(WideTag(), columns[0]);  // so that equal quantiles have no variance
   const double from_origin =
       SumTerms(quantiles, [&](int t, int lanes)
                               HWY_ATTR { return hn::Sub(LoadWide(columns + t, lanes), origin); }) /

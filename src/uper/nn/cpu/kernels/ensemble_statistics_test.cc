@@ -73,7 +73,7 @@ TEST(EnsembleStatisticsTest, EqualMembersOrQuantilesHaveNoSpread) {
   EXPECT_GT(FastScalar(equal_members, shape).aleatoric, 0);
   EXPECT_EQ(FastScalar(equal_quantiles, shape).aleatoric, 0);
   EXPECT_GT(FastScalar(equal_quantiles, shape).epistemic, 0);
-  // Targets without spread and members that differ by an offset alone leave the gaps.
+  // Targets without spread, and members that differ only by an offset: only the gaps remain.
   const Uncertainty offsets = FastQuantiles(equal_quantiles, equal_quantiles, shape);
   double gap_squares = 0;
   for (std::size_t k = 0; k < shape.members; ++k) {

@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
-// Largest tile of C that stays in registers beside one row of B and one entry of A: rows, and
-// vectors of columns by the number of rows.
+// The largest tile of C that fits the registers together with one row of B and one entry of A: its
+// rows, and its vectors of columns by the number of rows.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86  // 32 registers
 inline constexpr int kMaxRows = 8;
 inline constexpr int kWidths[kMaxRows + 1] = {0, 4, 4, 4, 4, 4, 4, 3, 3};
@@ -30,23 +30,23 @@ inline constexpr int kWidths[kMaxRows + 1] = {0, 4, 4, 3, 3, 2, 2};
 #endif
 inline constexpr int kMaxWidth = 4;
 
-// Rows of C that share a pass over a block of B, and how much of B that is: a block of kDepth rows
-// of B should stay in the second-level cache.
+// kRowBlock rows of C share a pass over kDepth rows of B. Those rows of B should stay in the
+// second-level cache.
 inline constexpr int kRowBlock = 64;
 inline constexpr int kDepth = 128;
 
-// What one tile needs besides the problem.
+// The place of one tile in the problem.
 struct TilePlace {
   int row;
   int column;
-  int first;  // part [first, first + depth) of the length, for one segment
+  int first;  // range [first, first + depth) of the length, with one segment
   int depth;
   GemmStart start;
   GemmFinish finish;
   int lanes;  // of the last vector of columns; kLanes unless masked
 };
 
-// Vector w of the W of a row; with kMasked the last one is not whole.
+// Vector w of the W vectors of a row. With kMasked the last one is partial.
 template <int W, bool kMasked>
 HWY_INLINE Vec LoadTile(MaskVec mask, const float* from, int w) {
   from += w * kLanes;
@@ -63,7 +63,7 @@ HWY_INLINE void StoreTile(Vec value, MaskVec mask, float* to, int w) {
   }
 }
 
-// The first values of the sums.
+// The initial values of the sums.
 template <int R, int W, bool kMasked>
 HWY_INLINE void StartTile(const GemmProblem& p, const TilePlace& place, MaskVec mask,
                           float* const (&c)[R], Vec (&sums)[R][W]) {
@@ -99,7 +99,7 @@ HWY_INLINE void FinishTile(const TilePlace& place, MaskVec mask, float* const (&
   }
 }
 
-// The sums over one segment. With kPrefetch the rows of B one block of kDepth further are fetched.
+// Adds up one segment. With kPrefetch it prefetches the rows of B that lie kDepth rows further.
 template <int R, int W, bool kMasked, bool kPrefetch>
 HWY_INLINE void AddSegment(const GemmProblem& p, int depth, MaskVec mask,
                            const float* const (&a)[R], std::ptrdiff_t at, const float* b,
@@ -124,7 +124,7 @@ HWY_INLINE void AddSegment(const GemmProblem& p, int depth, MaskVec mask,
   }
 }
 
-// Fetches the place of the tile that lies one row block further down.
+// Prefetches the tile of C that lies one row block further down.
 template <int R, int W>
 HWY_INLINE void PrefetchResult(const GemmProblem& p, const TilePlace& place) {
   for (int r = 0; r < R; ++r) {
@@ -135,7 +135,7 @@ HWY_INLINE void PrefetchResult(const GemmProblem& p, const TilePlace& place) {
   }
 }
 
-// R rows and W vectors of columns of C, held in registers for the whole sum.
+// A tile of R rows and W vectors of columns of C, in registers for the whole sum.
 template <int R, int W, bool kMasked>
 void Tile(const GemmProblem& p, const TilePlace& place) {
   const float* a[R];
@@ -164,7 +164,7 @@ void Tile(const GemmProblem& p, const TilePlace& place) {
 
 using TileFunction = void (*)(const GemmProblem&, const TilePlace&);
 
-// A tile of R rows and W vectors; a wider one than the registers hold is never asked for.
+// A tile of R rows and W vectors. Nobody calls it with more vectors than the registers hold.
 template <int R, int W, bool kMasked>
 constexpr TileFunction TileOf() {
   if constexpr (R > 0 && W <= kWidths[R]) {
@@ -191,7 +191,7 @@ inline constexpr auto kWholeTiles =
 inline constexpr auto kMaskedTiles =
     TileTable<true>(std::make_integer_sequence<int, kMaxRows + 1>());
 
-// All rows of a row block against one strip of columns, in row tiles of nearly equal height.
+// All rows of a row block and one strip of columns, in tiles of nearly equal height.
 void Strip(const GemmProblem& p, TilePlace place, int rows, int width) {
   const int tiles = (rows + kMaxRows - 1) / kMaxRows;
   const int end = place.row + rows;
@@ -203,7 +203,7 @@ void Strip(const GemmProblem& p, TilePlace place, int rows, int width) {
   }
 }
 
-// Rows [row, row + rows) of C, all columns, for one part of the length.
+// Rows [row, row + rows) of C and all columns, for one range of the length.
 void RowBlock(const GemmProblem& p, TilePlace place, int rows) {
   const int tallest = std::min(rows, kMaxRows);
   const int tiles = (rows + tallest - 1) / tallest;
@@ -213,7 +213,7 @@ void RowBlock(const GemmProblem& p, TilePlace place, int rows) {
   for (int strips = (vectors + widest - 1) / widest; strips > 0; --strips) {
     const int width = (vectors + strips - 1) / strips;
     vectors -= width;
-    const int last = place.column + (width - 1) * kLanes;  // the strip's last vector
+    const int last = place.column + (width - 1) * kLanes;  // the last vector of the strip
     place.lanes = std::min(kLanes, p.columns - last);
     Strip(p, place, rows, width);
     place.column += width * kLanes;
@@ -221,7 +221,8 @@ void RowBlock(const GemmProblem& p, TilePlace place, int rows) {
 }
 
 void GemmImpl(const GemmProblem& p) {
-  // Only sums of one segment are cut, and never fresh ones that are added at the end.
+  // Only sums of one segment are cut. A sum that is added to C at the end is not cut, because C
+  // could not hold the sum so far.
   const bool cut = p.segments == 1 && p.finish != GemmFinish::kAdd;
   const int depth = cut ? kDepth : std::max(1, p.length);
   int first = 0;

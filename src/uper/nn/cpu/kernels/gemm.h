@@ -4,10 +4,10 @@
 
 namespace uper::cpu {
 
-// Where the rows of a matrix begin, in floats from its base: from a table, or evenly spaced.
+// Where the rows of a matrix begin, in floats from its base: a table, or a stride.
 struct RowPlaces {
   const std::ptrdiff_t* offsets = nullptr;
-  std::ptrdiff_t stride = 0;  // used without a table
+  std::ptrdiff_t stride = 0;  // used if there is no table
 
   std::ptrdiff_t operator[](int row) const { return offsets ? offsets[row] : row * stride; }
 };
@@ -15,17 +15,17 @@ struct RowPlaces {
 enum class GemmStart { kZero, kBias, kResult };      // sums begin with 0, bias[n] or C[r, n]
 enum class GemmFinish { kStore, kStoreRelu, kAdd };  // C = sum, max(sum, 0), or C + sum
 
-// The product behind every layer:
+// The matrix product behind every layer:
 //
 //   C[r, n] = finish(start + sum over s < segments, i < length of A(r, s, i) * B(s, i, n))
 //   A(r, s, i) = a[a_rows[r] + a_segments[s] + i * a_step]
 //   B(s, i, n) = b[b_segments[s] + i * b_step + n]
 //   C[r, n]    = c[c_rows[r] + n]
 //
-// The sum is one chain of fused multiply-adds in ascending (s, i), whatever the rows, columns or
-// instruction set: C may be computed in any pieces, by any number of threads, to the same bits.
-// Segments let one product walk through a convolution's window or through chosen samples; a null
-// table means that the only segment begins at 0.
+// The sum is one chain of fused multiply-adds in ascending (s, i), for any rows, columns and
+// instruction set. C may therefore be computed in any pieces, by any number of threads, to the same
+// bits. With segments one gemm walks through the window of a convolution or through chosen samples.
+// A null table means that the only segment begins at 0.
 struct GemmProblem {
   int rows = 0;
   int columns = 0;
@@ -49,8 +49,8 @@ struct GemmProblem {
   const float* bias = nullptr;  // [columns], for kBias
   GemmFinish finish = GemmFinish::kStore;
 
-  // Hints that change no result: B is large and not in cache; C is large and written once. Neither
-  // lies in a pattern that the hardware foresees.
+  // Hints that change no result: B is large and not in cache; C is large and written once. The
+  // hardware cannot predict the access pattern of either.
   bool prefetch_b = false;
   bool prefetch_c = false;
 };

@@ -15,7 +15,7 @@ namespace {
 
 using Offsets = std::vector<std::ptrdiff_t>;
 
-// What the header promises, entry by entry; std::fma rounds once, as the kernels must.
+// The definition in the header, entry by entry. std::fma rounds once, as the kernels must.
 std::vector<float> Expected(const GemmProblem& p, std::vector<float> c) {
   for (int r = 0; r < p.rows; ++r) {
     for (int n = 0; n < p.columns; ++n) {
@@ -130,7 +130,7 @@ TEST(GemmTest, LongSumsThatAreAddedAtTheEndAreNotCut) {
 }
 
 TEST(GemmTest, NothingBesideTheResultIsWritten) {
-  // Columns that end within a vector, in rows with a gap: the gap keeps its values.
+  // The columns end within a vector, and rows have a gap: the gap keeps its values.
   const auto a = RandomFloats(9 * 4, "a");
   const auto b = RandomFloats(4 * 23, "b");
   ExpectExact({.rows = 9,

@@ -12,8 +12,8 @@ HWY_BEFORE_NAMESPACE();
 namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
-// Vectors of online quantiles that go through the targets together: their chains of additions
-// overlap.
+// Vectors of online quantiles that pass through the targets together, so that their chains of
+// additions overlap.
 inline constexpr int kTogether = 2;
 
 // Sums over the targets for some vectors of online quantiles.
@@ -22,7 +22,7 @@ struct HuberSums {
   Vec slope[kTogether];
 };
 
-// |tau - 1(u < 0)| * huber(u) and the same with the Huber slope, added up over the targets.
+// Sums over the targets of |tau - 1(u < 0)| * huber(u), and the same with the slope of huber.
 // huber(u) = c (u - c / 2) with c = u clipped to +-kappa.
 HWY_INLINE void SumHuber(const Vec (&theta)[kTogether], const Vec (&tau)[kTogether],
                          std::span<const float> targets, float kappa, HuberSums& sums) {
@@ -44,7 +44,7 @@ HWY_INLINE void SumHuber(const Vec (&theta)[kTogether], const Vec (&tau)[kTogeth
   }
 }
 
-// The plain quantile loss: |u| in the Huber part's place, slope sign(u).
+// The quantile loss without smoothing: |u| instead of huber(u), slope sign(u).
 HWY_INLINE void SumAbsolute(const Vec (&theta)[kTogether], const Vec (&tau)[kTogether],
                             std::span<const float> targets, HuberSums& sums) {
   Vec tau_minus_one[kTogether];

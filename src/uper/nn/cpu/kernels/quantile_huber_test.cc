@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 51, 201};
 constexpr float kKappas[] = {0, 0.1F, 1, 5};
-// Of sums of up to 201 floats; each addition may cost 6e-8.
+// Tolerance for sums of up to 201 floats; each addition may lose 6e-8.
 constexpr double kTolerance = 5e-6;
 
 struct Result {

@@ -39,7 +39,7 @@ std::vector<std::int64_t> RunnableSimdTargets() {
 
 void UseSimdTarget(std::int64_t target) {
   hwy::SetSupportedTargetsForTest(target);
-  hwy::GetChosenTarget().DeInit();  // the next call of a kernel chooses anew
+  hwy::GetChosenTarget().DeInit();  // the next kernel call chooses a target again
 }
 
 void UseSimdTarget(const std::string& name) {

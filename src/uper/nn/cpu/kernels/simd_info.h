@@ -6,14 +6,15 @@
 
 namespace uper::cpu {
 
-// Name of the instruction set the kernels run on ("AVX3" is AVX-512); goes into run.json.
+// Name of the instruction set that the kernels use ("AVX3" is AVX-512). run.json records it.
 std::string SimdTargetName();
 
-// For tests and benchmarks: the instruction sets that the kernels are compiled for and this machine
-// can run, best first, and a switch to one of them (0: the best again). Not thread-safe.
+// For tests and benchmarks. Not thread-safe.
+// The instruction sets that the kernels are compiled for and this machine can run, best first.
 std::vector<std::int64_t> RunnableSimdTargets();
+// Switches to one of them; 0: to the best one again.
 void UseSimdTarget(std::int64_t target);
-// By its name. Throws Error(kUsage), with the names that there are.
+// The same by name. Throws Error(kUsage), which lists the names, if there is no such target.
 void UseSimdTarget(const std::string& name);
 
 }  // namespace uper::cpu

@@ -1,5 +1,5 @@
-// Vector helpers of the kernels. Included once for each target (Highway's foreach_target), hence
-// the toggling guard instead of #pragma once.
+// Vector helpers for the kernels. Highway's foreach_target includes this file once per target, so
+// it has a toggling guard instead of #pragma once.
 #if defined(UPER_NN_CPU_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UPER_NN_CPU_SIMD_INL_H_
 #undef UPER_NN_CPU_SIMD_INL_H_
@@ -31,7 +31,7 @@ HWY_INLINE Vec Broadcast(float value) { return hn::Set(Tag(), value); }
 HWY_INLINE Vec LoadVec(const float* from) { return hn::LoadU(Tag(), from); }
 HWY_INLINE void StoreVec(Vec value, float* to) { hn::StoreU(value, Tag(), to); }
 
-// The value, loaded once: left alone, GCC reads memory again for each use, and a vector that spans
+// The value, loaded once. Without this GCC reads memory again for each use, and a vector that spans
 // two cache lines costs two reads.
 HWY_INLINE Vec Held(Vec value) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
@@ -56,12 +56,12 @@ HWY_INLINE Vec Fused(Vec a, Vec b, Vec c) {
 #endif
 }
 
-// Negative entries become 0; NaN stays NaN, so that a poisoned network is noticed.
+// Negative entries become 0. NaN stays NaN, so that an error in the network is noticed.
 HWY_INLINE Vec Relu(Vec value) { return hn::IfThenZeroElse(hn::Lt(value, Zero()), value); }
 
 HWY_INLINE MaskVec FirstLanes(int count) { return hn::FirstN(Tag(), static_cast<size_t>(count)); }
 
-// The first lanes of the mask from memory, 0 in the others; touches no other memory.
+// Loads the lanes of the mask and sets the others to 0. Touches no other memory.
 HWY_INLINE Vec LoadMasked(MaskVec mask, const float* from) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
   return hn::MaskedLoad(mask, Tag(), from);
@@ -100,14 +100,15 @@ HWY_INLINE void StoreMasked(Vec value, MaskVec mask, float* to) {
 #endif
 }
 
-// Doubles, for sums of squares and other statistics: eight partial sums on every target.
+// Vectors of doubles, for sums of squares and other statistics: eight partial sums on every target.
 using WideTag = hn::CappedTag<double, 8>;
 using WideVec = hn::Vec<WideTag>;
 inline constexpr int kWideLanes = static_cast<int>(hn::MaxLanes(WideTag()));
 inline constexpr int kWideSums = 8;
 inline constexpr int kWideVectors = kWideSums / kWideLanes;
 
-// The first `lanes` entries as doubles, 0 in the other lanes; touches no other memory.
+// Loads the first `lanes` entries as doubles and sets the other lanes to 0. Touches no other
+// memory.
 HWY_INLINE WideVec LoadWide(const float* from, int lanes) {
   const hn::Rebind<float, WideTag> narrow;
   if (lanes == kWideLanes) return hn::PromoteTo(WideTag(), hn::LoadU(narrow, from));
@@ -150,7 +151,7 @@ HWY_INLINE double SumOfWide(const WideVec (&sums)[kWideVectors]) {
 using FourTag = hn::Full128<float>;
 using FourVec = hn::Vec<FourTag>;
 
-// 16 partial sums to four, by adding the upper half to the lower twice. 16-byte aligned.
+// Reduces 16 partial sums to four: adds the upper half to the lower half twice. 16-byte aligned.
 HWY_INLINE FourVec FoldPartials(const float* sums) {
   const FourTag four;
   const auto low = hn::Add(hn::Load(four, sums), hn::Load(four, sums + 8));

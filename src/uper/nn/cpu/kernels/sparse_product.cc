@@ -16,19 +16,20 @@ HWY_BEFORE_NAMESPACE();
 namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
-// Terms of the sum that are taken together: their places fit the bits of one word, and their rows
-// of B the nearest cache. Rows that lie far apart share few of its sets, so there half as many.
+// Terms of the sum that are processed together. One bit per term fits a word, and their rows of B
+// fit the first-level cache. Rows that lie far apart share few sets of the cache: then half as
+// many.
 inline constexpr int kTerms = 64;
 inline constexpr std::ptrdiff_t kNearRows = 128;
 HWY_INLINE int TermsTogether(std::ptrdiff_t b_step) {
   return b_step <= kNearRows ? kTerms : kTerms / 2;
 }
-inline constexpr int kRows = 16;  // rows whose zeros are looked for together
+inline constexpr int kRows = 16;  // rows whose zeros are found together
 
-// NaN is not zero.
+// NaN counts as nonzero.
 HWY_INLINE MaskVec NotZero(Vec x) { return hn::Not(hn::Eq(x, Zero())); }
 
-// Where A(row, first + i) != 0: bit i of the result, i < count. Along memory.
+// Bit i of the result, i < count, says whether A(row, first + i) != 0. The terms lie along memory.
 HWY_INLINE std::uint64_t PlacesAlongRow(const float* a, int count) {
   std::uint64_t places = 0;
   int i = 0;
@@ -44,7 +45,7 @@ HWY_INLINE std::uint64_t PlacesAlongRow(const float* a, int count) {
   return places;
 }
 
-// The same for rows [row, row + rows) of a matrix that lies along its rows' index.
+// The same for rows [row, row + rows) of a matrix whose rows lie along memory.
 HWY_INLINE void PlacesAcrossRows(const SparseProblem& p, int row, int rows, int first, int count,
                                  std::uint64_t* places) {
   constexpr int kHalf = kTerms / 2;  // the bits of a lane
@@ -68,7 +69,7 @@ HWY_INLINE void PlacesAcrossRows(const SparseProblem& p, int row, int rows, int 
   }
 }
 
-// W vectors of columns of one row of C: the terms at `places`, counted from `first`. The last
+// W vectors of columns of one row of C, for the terms at `places`, counted from `first`. The last
 // vector holds `lanes` columns.
 template <int W, bool kMasked>
 HWY_INLINE void AddTerms(const SparseProblem& p, int row, int column, int lanes, int first,
@@ -102,7 +103,7 @@ HWY_INLINE void AddTerms(const SparseProblem& p, int row, int column, int lanes,
   }
 }
 
-// W vectors of columns, all rows.
+// W vectors of columns and all rows.
 template <int W, bool kMasked>
 void Columns(const SparseProblem& p, int column, int lanes) {
   const int terms = TermsTogether(p.b_step);

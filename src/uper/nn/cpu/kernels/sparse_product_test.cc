@@ -26,7 +26,7 @@ std::vector<float> HalfZero(std::size_t size) {
   return values;
 }
 
-// A product with its memory. A lies along its rows or across them.
+// A problem that owns its memory. A lies along its rows or across them.
 struct Example {
   Example(Size size, bool across, bool forward)
       : a(HalfZero(std::size_t{1} * size.rows * size.length)),
