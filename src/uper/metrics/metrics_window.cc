@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "uper/metrics/optional_json.h"
+
 namespace uper {
 namespace {
 
@@ -9,14 +11,14 @@ using nlohmann::json;
 
 json Encode(double value) { return value; }
 json Encode(const RunningMean& mean) { return {mean.sum, mean.count}; }
-json Encode(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+json Encode(const std::optional<double>& value) { return OptionalJson(value); }
 
 void Decode(const json& from, double& value) { value = from; }
 void Decode(const json& from, RunningMean& mean) {
   mean = {.sum = from.at(0), .count = from.at(1)};
 }
 void Decode(const json& from, std::optional<double>& value) {
-  value = from.is_null() ? std::nullopt : std::optional(from.get<double>());
+  value = OptionalFrom(from);
 }
 
 // Calls visit(name, member) for everything that the window saves.

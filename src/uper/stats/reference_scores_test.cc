@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "uper/base/error.h"
+#include "uper/base/error_for_tests.h"
 #include "uper/stats/atari_subset.h"
 #include "uper/stats/csv_reader.h"
 
@@ -12,24 +12,13 @@ namespace uper {
 namespace {
 
 ErrorKind KindOf(std::string_view text) {
-  try {
-    ParseReferenceScores(text, "file.csv", "atari");
-  } catch (const Error& error) {
-    return error.kind();
-  }
-  return ErrorKind::kInternal;
+  return Catch([&] { ParseReferenceScores(text, "file.csv", "atari"); }).kind;
 }
 
-// What is said to a user who knows of two games.
-std::string Refusal(std::string_view text) {
+// The message for a user who knows two games.
+std::string RefusalOf(std::string_view text) {
   const std::vector<std::string> known{"minatar/breakout", "minatar/freeway"};
-  try {
-    ParseReferenceScores(text, "file.csv", "minatar", known);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "accepted";
+  return uper::Refusal([&] { ParseReferenceScores(text, "file.csv", "minatar", known); });
 }
 
 TEST(ReferenceScoresTest, RandomIsZeroAndTheHumanOne) {
@@ -68,19 +57,19 @@ TEST(ReferenceScoresTest, BadFiles) {
 
 TEST(ReferenceScoresTest, WhatIsNoScoreIsTheUsersMistake) {
   for (const char* value : {"one", "nan", "inf", "-inf", "1e999"}) {
-    const std::string message =
-        Refusal("env,random,human\nminatar/freeway,1,2\nminatar/breakout,1," + std::string(value));
+    const std::string message = RefusalOf(
+        "env,random,human\nminatar/freeway,1,2\nminatar/breakout,1," + std::string(value));
     EXPECT_NE(message.find("file.csv:3: '" + std::string(value) + "'"), std::string::npos)
         << message;
   }
 }
 
 TEST(ReferenceScoresTest, EveryRowIsOfAnEnvironmentThatThereIsAndOfAnother) {
-  EXPECT_EQ(Refusal("game,random,human\nbreakout,1,2\nfreeway,1,2\n"), "accepted");
-  EXPECT_EQ(Refusal("game,random,human\nfreeway,1,2\nbrekout,1,2\n"),
+  EXPECT_EQ(RefusalOf("game,random,human\nbreakout,1,2\nfreeway,1,2\n"), "accepted");
+  EXPECT_EQ(RefusalOf("game,random,human\nfreeway,1,2\nbrekout,1,2\n"),
             "file.csv:3: there is no environment 'minatar/brekout' (did you mean "
             "'minatar/breakout'?)");
-  EXPECT_EQ(Refusal("env,random,human\nminatar/freeway,1,2\nminatar/freeway,1,3\n"),
+  EXPECT_EQ(RefusalOf("env,random,human\nminatar/freeway,1,2\nminatar/freeway,1,3\n"),
             "file.csv:3: minatar/freeway is there already, further up");
 }
 

@@ -7,11 +7,10 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <string>
 
-#include "uper/base/error.h"
+#include "uper/base/error_for_tests.h"
 
 namespace uper {
 namespace {
@@ -25,22 +24,6 @@ std::string Content(const fs::path& path) {
 
 std::ptrdiff_t FilesIn(const fs::path& folder) {
   return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
-}
-
-// The kind and message of the Error that `function` must throw.
-struct Thrown {
-  ErrorKind kind = ErrorKind::kCorrupt;
-  std::string message;
-};
-
-Thrown Catch(const std::function<void()>& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return {.kind = error.kind(), .message = error.what()};
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return {};
 }
 
 class AtomicFileTest : public testing::Test {

@@ -7,11 +7,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <string>
 
-#include "uper/base/error.h"
+#include "uper/base/error_for_tests.h"
 
 namespace uper {
 
@@ -21,25 +20,6 @@ inline constexpr int kStride = 10;
 #else
 inline constexpr int kStride = 1;
 #endif
-
-// The kind and message of an Error.
-struct Thrown {
-  ErrorKind kind = ErrorKind::kInternal;
-  std::string message;
-
-  bool Says(const std::string& words) const { return message.find(words) != std::string::npos; }
-};
-
-// What `function` throws; a failure of the test if it throws no Error.
-inline Thrown Catch(const std::function<void()>& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return {.kind = error.kind(), .message = error.what()};
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return {};
-}
 
 inline std::string FileContent(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

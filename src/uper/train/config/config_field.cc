@@ -1,12 +1,12 @@
 // The members of ConfigField: how one field reads and writes its value.
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "uper/base/check.h"
 #include "uper/base/did_you_mean.h"
 #include "uper/base/files/csv_writer.h"
+#include "uper/base/settings_text.h"
 #include "uper/train/config/config_fields.h"
 
 namespace uper {
@@ -43,26 +43,6 @@ std::string Described(const ConfigValue& value) {
                          std::string_view where) {
   throw Error(ErrorKind::kUsage, std::string(where) + ": " + field.key + " must be " +
                                      field.Expected() + ", not " + found);
-}
-
-// Parses a number in any notation (1_000_000, 1e6, 0.5). Returns false for other texts.
-bool ParseNumber(std::string_view text, ConfigValue* value) {
-  const bool misplaced =
-      text.starts_with('_') || text.ends_with('_') || text.find("__") != std::string_view::npos;
-  std::string digits(text.starts_with('+') ? text.substr(1) : text);
-  std::erase(digits, '_');
-  const char* const end = digits.data() + digits.size();
-  std::int64_t integer = 0;
-  double number = 0;
-  const auto as_integer = std::from_chars(digits.data(), end, integer);
-  const auto as_number = std::from_chars(digits.data(), end, number);
-  if (misplaced || digits.empty()) return false;
-  if (as_integer.ec == std::errc() && as_integer.ptr == end) {
-    *value = integer;
-    return true;
-  }
-  *value = number;
-  return as_number.ec == std::errc() && as_number.ptr == end;
 }
 
 // Converts an integral value in any notation. Returns false for other values.
@@ -201,8 +181,9 @@ void ConfigField::AssignText(std::string_view text, std::string_view where) cons
   } else if (text == "true" || text == "false") {
     value = text == "true";
   } else {
-    ConfigValue number;
-    if (ParseNumber(text, &number)) value = number;
+    if (const std::optional<Number> number = ParseNumber(text)) {
+      std::visit([&](auto parsed) { value = parsed; }, *number);
+    }
   }
   Assign(value, where);
 }

@@ -111,14 +111,6 @@ void ApplyEntries(RunConfig& config, const std::vector<TomlEntry>& entries,
   }
 }
 
-std::pair<std::string, std::string> SplitSetting(std::string_view text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0) {
-    throw Error(ErrorKind::kUsage, "--set takes key=value, not '" + std::string(text) + "'");
-  }
-  return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
-}
-
 std::string DumpToml(RunConfig config) {
   std::string text = "# Every key of this run. `uper train` with this file gives the same run.\n";
   std::string table;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "uper/base/settings_text.h"
 #include "uper/train/config/config.h"
 #include "uper/train/config/toml_reader.h"
 
@@ -18,9 +19,6 @@ void SetKey(RunConfig& config, std::string_view key, std::string_view value_text
 void ApplyToml(RunConfig& config, std::string_view text, const std::string& source);
 void ApplyEntries(RunConfig& config, const std::vector<TomlEntry>& entries,
                   const std::string& source);
-
-// Splits "key=value". Throws Error(kUsage) if there is no key or no '='.
-std::pair<std::string, std::string> SplitSetting(std::string_view text);
 
 // The text of config.toml: every key with its value, and its documentation as a comment. ApplyToml
 // of this text gives the same configuration.

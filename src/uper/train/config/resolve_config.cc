@@ -1,10 +1,10 @@
 #include "uper/train/config/resolve_config.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <optional>
 
 #include "uper/base/check.h"
+#include "uper/base/files/read_text.h"
 #include "uper/envs/registry.h"
 #include "uper/train/config/agent_files.h"
 #include "uper/train/config/config_check.h"
@@ -13,17 +13,15 @@
 namespace uper {
 namespace {
 
-constexpr std::uintmax_t kMaxConfigBytes = 1 << 20;
+constexpr std::size_t kMaxConfigBytes = 1 << 20;
 
-std::string ReadText(const std::filesystem::path& path, ErrorKind missing) {
-  std::error_code error;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  std::ifstream file(path, std::ios::binary);
-  if (error || !file) throw Error(missing, "cannot read " + path.string());
-  if (bytes > kMaxConfigBytes) {
+std::string ReadConfigText(const std::filesystem::path& path, ErrorKind missing) {
+  std::optional<std::string> text = ReadText(path, kMaxConfigBytes);
+  if (!text) throw Error(missing, "cannot read " + path.string());
+  if (text->size() > kMaxConfigBytes) {
     throw Error(ErrorKind::kUsage, path.string() + " is too large to be a configuration");
   }
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return *std::move(text);
 }
 
 // Sources after the agent's file, lowest first.
@@ -44,7 +42,7 @@ UserSources ReadSources(const ConfigInputs& inputs) {
   UserSources sources;
   if (inputs.file) {
     sources.file_name = inputs.file->string();
-    sources.entries = ReadToml(ReadText(*inputs.file, ErrorKind::kUsage), sources.file_name);
+    sources.entries = ReadToml(ReadConfigText(*inputs.file, ErrorKind::kUsage), sources.file_name);
   }
   sources.assignments = inputs.flags;
   for (const std::string& setting : inputs.settings) {
@@ -81,7 +79,7 @@ RunConfig ResolveConfig(const ConfigInputs& inputs) {
 }
 
 RunConfig ReadDumpedConfig(const std::filesystem::path& path) {
-  const std::string text = ReadText(path, ErrorKind::kMissingData);
+  const std::string text = ReadConfigText(path, ErrorKind::kMissingData);
   RunConfig config;
   try {
     ApplyToml(config, text, path.string());

@@ -4,6 +4,7 @@
 
 #include "uper/base/error.h"
 #include "uper/engine/learner_tensors.h"
+#include "uper/metrics/optional_json.h"
 #include "uper/train/loop/evaluator.h"
 
 namespace uper {
@@ -12,13 +13,6 @@ namespace {
 // Training environments have the indices from 0; evaluations have those from here on.
 constexpr std::uint64_t kFirstEvaluationIndex = std::uint64_t{1} << 32;
 constexpr auto kProgressPeriod = std::chrono::milliseconds(200);
-
-nlohmann::json OptionalJson(const std::optional<double>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
-}
-std::optional<double> OptionalFrom(const nlohmann::json& json) {
-  return json.is_null() ? std::nullopt : std::optional(json.get<double>());
-}
 
 double UnixSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();

@@ -4,19 +4,13 @@
 
 #include <set>
 
-#include "uper/base/error.h"
+#include "uper/base/error_for_tests.h"
 
 namespace uper {
 namespace {
 
 std::string ErrorOf(const std::string& text) {
-  try {
-    ParseSweepPlan(text, "s.toml");
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "no error";
+  return Refusal([&] { ParseSweepPlan(text, "s.toml"); });
 }
 
 void ExpectInError(const std::string& text, const std::vector<std::string>& words) {
