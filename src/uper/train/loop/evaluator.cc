@@ -17,7 +17,7 @@ EvaluationResult Evaluate(Learner& learner, Environment& environment,
                           const EvaluationOptions& options, const StopFlag& stop,
                           const EvaluationWatcher& watch) {
   RandomStream exploration(options.seed, "evaluation exploration", options.index);
-  AgentView seen(environment.spec());
+  ObservationStack seen(environment.spec());
   std::vector<float> q(environment.spec().actions);
   const auto choose = [&] {
     if (const auto action = RandomAction(q.size(), options.epsilon, exploration)) return *action;

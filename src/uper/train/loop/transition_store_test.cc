@@ -102,7 +102,7 @@ class Game {
 
   void Play(TransitionStore& store) {
     for (std::size_t i = 0; i < kEnvironments; ++i) {
-      AgentView& seen = seen_[i];
+      ObservationStack& seen = seen_[i];
       if (in_episode_[i] == 0) {
         environments_[i]->Reset(seen.next());
         seen.Start();
@@ -142,7 +142,7 @@ class Game {
   Bytes Seen(std::size_t i) const { return {seen_[i].bytes().begin(), seen_[i].bytes().end()}; }
 
   std::vector<std::unique_ptr<StaticEnvironment>> environments_;
-  std::vector<AgentView> seen_;
+  std::vector<ObservationStack> seen_;
   std::vector<int> in_episode_;
   RandomStream policy_{1, "frame experience test"};
 };
