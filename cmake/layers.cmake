@@ -30,12 +30,11 @@ endif()
 option(UPER_UNITY_TESTS "Compile the tests of a layer together" OFF)
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 
-# Leaves out what cannot be compiled together with others: files that match the expression, and those
-# that Highway includes again for every instruction set.
-function(uper_compile_apart expression)
+# Files that Highway includes again for every instruction set cannot be compiled together with others.
+function(uper_compile_apart)
   foreach(file IN LISTS ARGN)
     file(STRINGS ${file} again REGEX "^#define HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
-    if(again OR (expression AND file MATCHES "${expression}"))
+    if(again)
       set_source_files_properties(${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
   endforeach()
@@ -76,12 +75,12 @@ function(uper_tests name target)
 endfunction()
 
 # uper_layer(<name> [FOLDER <folder>] [DEPENDS <layers...>] [LIBRARIES <targets...>]
-# [PRIVATE_LIBRARIES <targets...>] [DEFINITIONS <definitions...>] [EXCLUDE <regex>] [APART <regex>]):
+# [PRIVATE_LIBRARIES <targets...>] [DEFINITIONS <definitions...>] [EXCLUDE <regex>]):
 # the library uper::<name>, if the layer is in UPER_LAYERS, of all .cc files below the folder (src/uper/<name>), except for those in cuda/ and
 # those that match EXCLUDE; files named *_test.cc become the layer's test program, so no test can be
-# forgotten. APART: files that cannot be compiled together with others (see uper_compile_apart).
+# forgotten.
 function(uper_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "FOLDER;EXCLUDE;APART"
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "FOLDER;EXCLUDE"
     "DEPENDS;LIBRARIES;PRIVATE_LIBRARIES;DEFINITIONS")
   if(NOT name IN_LIST UPER_LAYERS)
     return()
@@ -95,7 +94,7 @@ function(uper_layer name)
     list(FILTER sources EXCLUDE REGEX ${ARG_EXCLUDE})
   endif()
   list(FILTER sources EXCLUDE REGEX "/src/uper/[a-z]+/cuda/")
-  uper_compile_apart("${ARG_APART}" ${sources})
+  uper_compile_apart(${sources})
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")

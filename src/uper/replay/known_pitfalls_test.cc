@@ -15,7 +15,7 @@
 #include "uper/replay/selectors/stored_priority.h"
 #include "uper/replay/transition_replay.h"
 
-namespace uper {
+namespace uper::known_pitfalls_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -333,4 +333,4 @@ TEST(Trap, CountersProveWhatABenchmarkDid) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::known_pitfalls_test

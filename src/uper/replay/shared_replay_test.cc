@@ -12,7 +12,7 @@
 #include "uper/base/error.h"
 #include "uper/replay/replay_for_tests.h"
 
-namespace uper {
+namespace uper::shared_replay_test {
 namespace {
 
 constexpr int kWriters = 4;
@@ -204,4 +204,4 @@ TEST(SharedReplay, SamplesOnlyWhenThereIsEnough) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::shared_replay_test

@@ -12,7 +12,7 @@
 #include "uper/replay/n_step_accumulator.h"
 #include "uper/replay/replay_for_tests.h"
 
-namespace uper {
+namespace uper::transition_replay_test {
 namespace {
 
 constexpr std::size_t kDepth = 4;
@@ -318,4 +318,4 @@ TEST(TransitionReplay, AMillionAtariTransitionsFitInto7300Megabytes) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::transition_replay_test

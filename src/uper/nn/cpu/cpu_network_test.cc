@@ -16,7 +16,7 @@
 #include "uper/nn/learner_data_for_tests.h"
 #include "uper/nn/reference_network_for_tests.h"
 
-namespace uper::cpu {
+namespace uper::cpu::cpu_network_test {
 namespace {
 
 struct Case {
@@ -460,4 +460,4 @@ TEST(CpuNetworkTest, SizesAreChecked) {
 }
 
 }  // namespace
-}  // namespace uper::cpu
+}  // namespace uper::cpu::cpu_network_test

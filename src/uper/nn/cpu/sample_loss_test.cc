@@ -9,7 +9,7 @@
 #include "uper/nn/head_values.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper::cpu {
+namespace uper::cpu::sample_loss_test {
 namespace {
 
 constexpr HeadKind kHeads[] = {HeadKind::kScalar, HeadKind::kQuantile, HeadKind::kCategorical};
@@ -295,4 +295,4 @@ TEST(SampleLossTest, WhatIsNotFiniteIsNotLost) {
 }
 
 }  // namespace
-}  // namespace uper::cpu
+}  // namespace uper::cpu::sample_loss_test

@@ -13,7 +13,7 @@
 #include "uper/replay/selectors/make_selector.h"
 #include "uper/replay/selectors/stored_priority.h"
 
-namespace uper {
+namespace uper::selector_test {
 namespace {
 
 constexpr SelectorKind kKinds[] = {SelectorKind::kProportional, SelectorKind::kRank,
@@ -264,4 +264,4 @@ TEST(StoredPriority, KeepsPositivePositiveAndRefusesTheRest) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::selector_test

@@ -8,7 +8,7 @@
 namespace uper::cpu {
 namespace {
 
-constexpr int kWeightRows = 64;  // largest number of rows of the weight gradient in one task
+constexpr int kConvolutionWeightRows = 64;  // largest number of rows of the weight gradient in one task
 // Approximate number of terms in one chain of additions of the weight gradient.
 constexpr int kChain = 256;
 
@@ -21,7 +21,7 @@ Convolution::Convolution(const ImageShape& input, const ConvolutionSpec& spec)
       kernel_(spec.kernel),
       stride_(spec.stride),
       window_row_(spec.kernel * input.channels),
-      blocks_per_row_((window_row_ + kWeightRows - 1) / kWeightRows),
+      blocks_per_row_((window_row_ + kConvolutionWeightRows - 1) / kConvolutionWeightRows),
       group_(std::max(1, kChain / positions())) {
   const std::ptrdiff_t line = std::ptrdiff_t{1} * input.width * input.channels;
   for (int row = 0; row < kernel_; ++row) {
@@ -90,8 +90,8 @@ void Convolution::TransposeWeights(const float* w, float* wt) const {
 std::span<const float> Convolution::BackwardWeights(int task, const float* x, const float* dy,
                                                     int batch, float* dw) const {
   const int kernel_row = task / blocks_per_row_;
-  const int begin = task % blocks_per_row_ * kWeightRows;
-  const int rows = std::min(kWeightRows, window_row_ - begin);
+  const int begin = task % blocks_per_row_ * kConvolutionWeightRows;
+  const int rows = std::min(kConvolutionWeightRows, window_row_ - begin);
   float* piece = dw + kernel_rows_w_[kernel_row] + std::ptrdiff_t{1} * begin * output_.channels;
   for (int sample = 0; sample < batch; sample += group_) {
     Gemm({.rows = rows,

@@ -10,7 +10,7 @@
 #include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/nn/learner_data_for_tests.h"
 
-namespace uper::cpu {
+namespace uper::cpu::sparse_product_test {
 namespace {
 
 struct Size {
@@ -129,4 +129,4 @@ TEST(SparseProductTest, StridesAreChecked) {
 }
 
 }  // namespace
-}  // namespace uper::cpu
+}  // namespace uper::cpu::sparse_product_test
