@@ -9,26 +9,26 @@
 
 #include "uper/stats/aggregate.h"
 
-namespace uper::experiments {
+namespace uper::experiments::atari {
 namespace {
 
 constexpr const char* kUper = "qr-ens-uper";
-// "Throughout": at this share of the frame marks, or more.
+// "Throughout" means at this share of the frame marks or more.
 constexpr double kThroughout = 0.95;
-// "4 of 5 games": more than three of five, up to four of five.
+// "4 of 5 games" means more than three of five.
 constexpr double kFourOfFive = 0.7;
 
 struct Comparison {
   std::string subject;
   std::string baseline;
-  std::vector<std::string> games;   // that both have
-  std::vector<std::int64_t> seeds;  // that both have in all these games
+  std::vector<std::string> games;
+  std::vector<std::int64_t> seeds;  // both agents have them in all these games
 };
 
-Comparison Compare(const ScoreTable& table, const std::string& subject,
-                   const std::string& baseline) {
-  const std::vector<std::string> both{subject, baseline};
-  Comparison comparison{subject, baseline, table.CommonGames(both), {}};
+// Over these games.
+Comparison CompareIn(const ScoreTable& table, const std::string& subject,
+                     const std::string& baseline, std::vector<std::string> games) {
+  Comparison comparison{subject, baseline, std::move(games), {}};
   const auto a = table.CompleteSeeds(subject, comparison.games);
   const auto b = table.CompleteSeeds(baseline, comparison.games);
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(),
@@ -36,7 +36,14 @@ Comparison Compare(const ScoreTable& table, const std::string& subject,
   return comparison;
 }
 
-// What the statistic is over; says so when that is not the paper's suite.
+// Over all games that both have.
+Comparison Compare(const ScoreTable& table, const std::string& subject,
+                   const std::string& baseline) {
+  return CompareIn(table, subject, baseline,
+                   table.CommonGames(std::vector<std::string>{subject, baseline}));
+}
+
+// The games and seeds of the statistic. Names the suite if it is not the paper's.
 std::string OverGames(const ScoreTable& table, const Comparison& comparison) {
   const std::string suite = table.suite() == "atari" ? "" : " of " + table.suite();
   const auto counted = [](std::size_t count, const std::string& what) {
@@ -58,17 +65,20 @@ Claim Untested(ClaimText text, const std::string& why) {
 
 using PerSeed = std::function<double(std::int64_t seed)>;
 
-// The claim that the statistic, one number a seed, is positive; untested where runs are missing.
-Claim PairedClaim(const ScoreTable& table, ClaimText text, const Comparison& comparison,
-                  const PerSeed& statistic) {
-  if (comparison.games.empty() || comparison.seeds.empty()) {
-    return Untested(std::move(text), "no seed of " + comparison.subject + " and " +
-                                         comparison.baseline + " in the same games");
-  }
-  text.statistic += OverGames(table, comparison);
-  std::vector<double> values;
-  for (const std::int64_t seed : comparison.seeds) values.push_back(statistic(seed));
-  return ClaimPositive(std::move(text), values);
+// Tests that the statistic, one number per seed, is positive. Untested where runs are missing.
+ClaimTest Paired(const ScoreTable& table, Comparison comparison, PerSeed statistic) {
+  return [&table, comparison = std::move(comparison),
+          statistic = std::move(statistic)](const ClaimText& text) {
+    if (comparison.games.empty() || comparison.seeds.empty()) {
+      return std::vector{Untested(text, "no seed of " + comparison.subject + " and " +
+                                            comparison.baseline + " in the same games")};
+    }
+    ClaimText with_games = text;
+    with_games.statistic += OverGames(table, comparison);
+    std::vector<double> values;
+    for (const std::int64_t seed : comparison.seeds) values.push_back(statistic(seed));
+    return std::vector{ClaimPositive(std::move(with_games), values)};
+  };
 }
 
 // [mark] median(subject) - median(baseline) of one seed.
@@ -82,7 +92,7 @@ std::vector<double> MedianDifference(const ScoreTable& table, const Comparison& 
   return difference;
 }
 
-// Mean over marks of the normalised score: subject - baseline in one game.
+// Mean over marks of the normalized score in one game: subject - baseline.
 double GameDifference(const ScoreTable& table, const Comparison& comparison,
                       const std::string& game, std::int64_t seed) {
   return Mean(table.Find(comparison.subject, game, seed)->normalized) -
@@ -96,8 +106,8 @@ double ShareOfGamesAbove(const ScoreTable& table, const Comparison& comparison, 
   return static_cast<double>(above) / static_cast<double>(comparison.games.size());
 }
 
-// Mean |difference| of the games where the subject is better minus that of the others; a side
-// without games counts 0.
+// Mean |difference| of the games where the subject is better, minus that of the other games. A side
+// without games counts as 0.
 double Asymmetry(const ScoreTable& table, const Comparison& comparison, std::int64_t seed) {
   double sums[2] = {0, 0};
   int counts[2] = {0, 0};
@@ -110,156 +120,154 @@ double Asymmetry(const ScoreTable& table, const Comparison& comparison, std::int
   return sums[0] / std::max(counts[0], 1) - sums[1] / std::max(counts[1], 1);
 }
 
-Claim AreaClaim(const ScoreTable& table, const std::string& baseline, std::string id,
-                std::string statement, std::string where) {
-  const Comparison comparison = Compare(table, kUper, baseline);
-  return PairedClaim(
-      table,
-      {.id = std::move(id),
-       .statement = std::move(statement),
-       .where_in_paper = std::move(where),
-       .statistic = "mean over frame marks of the median normalised score: " + comparison.subject +
-                    " - " + baseline + "; > 0"},
-      comparison,
-      [&](std::int64_t seed) { return Mean(MedianDifference(table, comparison, seed)); });
-}
-
-Claim ThroughoutClaim(const ScoreTable& table, const std::string& baseline, std::string id) {
-  const Comparison comparison = Compare(table, kUper, baseline);
-  return PairedClaim(
-      table,
-      {.id = std::move(id),
-       .statement = "The median of UPER is above that of " + baseline + " throughout",
-       .where_in_paper = "L366",
-       .statistic = "share of frame marks at which the median normalised score of " +
-                    comparison.subject + " is above, minus 0.95; > 0"},
-      comparison, [&](std::int64_t seed) {
-        const std::vector<double> difference = MedianDifference(table, comparison, seed);
-        const auto above = std::count_if(difference.begin(), difference.end(),
-                                         [](double value) { return value > 0; });
-        return static_cast<double>(above) / static_cast<double>(difference.size()) - kThroughout;
-      });
-}
-
-Claim GameClaim(const ScoreTable& table, Comparison comparison, const std::string& game,
-                double sign, std::string id, std::string statement, std::string where) {
-  comparison.games = {game};
-  const auto a = table.CompleteSeeds(comparison.subject, comparison.games);
-  const auto b = table.CompleteSeeds(comparison.baseline, comparison.games);
-  comparison.seeds.clear();
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(),
-                        std::back_inserter(comparison.seeds));
-  const std::string order = sign > 0 ? comparison.subject + " - " + comparison.baseline
-                                     : comparison.baseline + " - " + comparison.subject;
-  return PairedClaim(
-      table,
-      {.id = std::move(id),
-       .statement = std::move(statement),
-       .where_in_paper = std::move(where),
-       .statistic = game + ": mean over frame marks of the normalised score: " + order + "; > 0"},
-      comparison,
-      [&](std::int64_t seed) { return sign * GameDifference(table, comparison, game, seed); });
-}
-
 std::string Lettered(const std::string& number, std::size_t index) {
   return number + static_cast<char>('a' + index);
+}
+
+// Is UPER above the baseline on average over frame marks?
+ClaimRow AreaRow(const ScoreTable& table, const std::string& baseline, std::string id,
+                 std::string statement, std::string where) {
+  const Comparison comparison = Compare(table, kUper, baseline);
+  return {{.id = std::move(id),
+           .statement = std::move(statement),
+           .where_in_paper = std::move(where),
+           .statistic = "mean over frame marks of the median normalised score: " +
+                        comparison.subject + " - " + baseline + "; > 0"},
+          Paired(table, comparison, [&table, comparison](std::int64_t seed) {
+            return Mean(MedianDifference(table, comparison, seed));
+          })};
+}
+
+// Is UPER above the baseline at nearly all frame marks?
+ClaimRow ThroughoutRow(const ScoreTable& table, const std::string& baseline, std::string id) {
+  const Comparison comparison = Compare(table, kUper, baseline);
+  return {{.id = std::move(id),
+           .statement = "The median of UPER is above that of " + baseline + " throughout",
+           .where_in_paper = "L366",
+           .statistic = "share of frame marks at which the median normalised score of " +
+                        comparison.subject + " is above, minus 0.95; > 0"},
+          Paired(table, comparison, [&table, comparison](std::int64_t seed) {
+            const std::vector<double> difference = MedianDifference(table, comparison, seed);
+            const auto above = std::count_if(difference.begin(), difference.end(),
+                                             [](double value) { return value > 0; });
+            return static_cast<double>(above) / static_cast<double>(difference.size()) -
+                   kThroughout;
+          })};
+}
+
+// In how many games is the subject better?
+ClaimTest MoreGames(const ScoreTable& table, const Comparison& comparison, double share) {
+  return Paired(table, comparison, [&table, comparison, share](std::int64_t seed) {
+    return ShareOfGamesAbove(table, comparison, seed) - share;
+  });
+}
+
+// Is the subject better (sign 1) or worse (sign -1) in one game?
+ClaimRow GameRow(const ScoreTable& table, const Comparison& of_all_games, const std::string& game,
+                 double sign, ClaimText text) {
+  const Comparison comparison =
+      CompareIn(table, of_all_games.subject, of_all_games.baseline, {game});
+  const std::string order = sign > 0 ? comparison.subject + " - " + comparison.baseline
+                                     : comparison.baseline + " - " + comparison.subject;
+  text.statistic = game + ": mean over frame marks of the normalised score: " + order + "; > 0";
+  return {std::move(text),
+          Paired(table, comparison, [&table, comparison, game, sign](std::int64_t seed) {
+            return sign * GameDifference(table, comparison, game, seed);
+          })};
 }
 
 }  // namespace
 
 std::vector<Claim> MedianClaims(const ScoreTable& table) {
-  std::vector<Claim> claims;
-  const std::string baselines[] = {"per", "qr-dqn", "qr-per", "qr-ens-per"};
-  for (std::size_t i = 0; i < std::size(baselines); ++i) {
-    claims.push_back(ThroughoutClaim(table, baselines[i], Lettered("40", i)));
+  std::vector<ClaimRow> rows;
+  for (const char* baseline : {"per", "qr-dqn", "qr-per", "qr-ens-per"}) {
+    rows.push_back(ThroughoutRow(table, baseline, Lettered("40", rows.size())));
   }
-  claims.push_back(AreaClaim(table, "qr-ens-per", "41a",
-                             "UPER is above QR-ENS-PER: it is not the ensemble alone", "L380"));
-  claims.push_back(AreaClaim(table, "qr-per", "41b",
-                             "UPER is above QR-PER: it is not quantile regression alone", "L380"));
-  return claims;
+  rows.push_back(AreaRow(table, "qr-ens-per", "41a",
+                         "UPER is above QR-ENS-PER: it is not the ensemble alone", "L380"));
+  rows.push_back(AreaRow(table, "qr-per", "41b",
+                         "UPER is above QR-PER: it is not quantile regression alone", "L380"));
+  return TestClaims(rows);
 }
 
 std::vector<Claim> AblationClaims(const ScoreTable& table) {
-  std::vector<Claim> claims;
-  const std::string baselines[] = {"qr-ens-uni", "qr-ens-epi", "qr-ens-per"};
-  for (std::size_t i = 0; i < std::size(baselines); ++i) {
-    claims.push_back(AreaClaim(table, baselines[i], Lettered("42", i),
-                               "On the same ensemble UPER is above " + baselines[i], "L1182"));
+  std::vector<ClaimRow> rows;
+  for (const std::string baseline : {"qr-ens-uni", "qr-ens-epi", "qr-ens-per"}) {
+    rows.push_back(AreaRow(table, baseline, Lettered("42", rows.size()),
+                           "On the same ensemble UPER is above " + baseline, "L1182"));
   }
-  return claims;
+  return TestClaims(rows);
 }
 
 std::vector<Claim> BarsClaims(const ScoreTable& table, std::span<const std::string> baselines) {
-  std::vector<Claim> claims;
+  std::vector<ClaimRow> rows;
   for (std::size_t i = 0; i < baselines.size(); ++i) {
     const Comparison comparison = Compare(table, kUper, baselines[i]);
-    claims.push_back(PairedClaim(
-        table,
-        {.id = Lettered("44", i),
-         .statement = "UPER is better than " + baselines[i] + " in most games",
-         .where_in_paper = "L380",
-         .statistic = "share of games with the larger mean normalised score over frame marks, "
-                      "minus 0.5; > 0"},
-        comparison,
-        [&](std::int64_t seed) { return ShareOfGamesAbove(table, comparison, seed) - 0.5; }));
-    claims.push_back(PairedClaim(
-        table,
-        {.id = Lettered("45", i),
-         .statement = "Where UPER is worse than " + baselines[i] + ", it is so by less",
-         .where_in_paper = "L366, L380",
-         .statistic = "mean absolute difference of the mean normalised score: games where UPER is "
-                      "better - games where it is not; > 0"},
-        comparison, [&](std::int64_t seed) { return Asymmetry(table, comparison, seed); }));
+    rows.push_back({{.id = Lettered("44", i),
+                     .statement = "UPER is better than " + baselines[i] + " in most games",
+                     .where_in_paper = "L380",
+                     .statistic = "share of games with the larger mean normalised score over frame "
+                                  "marks, minus 0.5; > 0"},
+                    MoreGames(table, comparison, 0.5)});
+    rows.push_back({{.id = Lettered("45", i),
+                     .statement = "Where UPER is worse than " + baselines[i] + ", it is so by less",
+                     .where_in_paper = "L366, L380",
+                     .statistic = "mean absolute difference of the mean normalised score: games "
+                                  "where UPER is better - games where it is not; > 0"},
+                    Paired(table, comparison, [&table, comparison](std::int64_t seed) {
+                      return Asymmetry(table, comparison, seed);
+                    })});
   }
-  return claims;
+  return TestClaims(rows);
 }
 
 std::vector<Claim> GamesClaims(const ScoreTable& table) {
-  struct Named {
+  struct NamedGame {
     const char* game;
     double sign;
     const char* words;
   };
-  const Named named[] = {{"asterix", 1, "vastly superior"},
-                         {"chopper_command", 1, "vastly superior"},
-                         {"breakout", -1, "worse"},
-                         {"krull", -1, "worse"}};
-  const std::string baselines[] = {"per", "qr-dqn"};
-  std::vector<Claim> claims;
-  for (const Named& entry : named) {
-    for (const std::string& baseline : baselines) {
-      const std::string id = Lettered("46", claims.size());
-      const std::string statement =
-          std::string("UPER is ") + entry.words + " in " + entry.game + ", against " + baseline;
-      claims.push_back(table.suite() == "atari"
-                           ? GameClaim(table, Compare(table, kUper, baseline), entry.game,
-                                       entry.sign, id, statement, "L366")
-                           : Untested({id, statement, "L366", "mean normalised score"},
-                                      "the runs are on " + table.suite()));
+  std::vector<ClaimRow> rows;
+  for (const NamedGame& named : {NamedGame{"asterix", 1, "vastly superior"},
+                                 {"chopper_command", 1, "vastly superior"},
+                                 {"breakout", -1, "worse"},
+                                 {"krull", -1, "worse"}}) {
+    for (const std::string baseline : {"per", "qr-dqn"}) {
+      ClaimText text = {.id = Lettered("46", rows.size()),
+                        .statement = std::string("UPER is ") + named.words + " in " + named.game +
+                                     ", against " + baseline,
+                        .where_in_paper = "L366",
+                        .statistic = "mean normalised score"};
+      if (table.suite() == "atari") {
+        rows.push_back(GameRow(table, Compare(table, kUper, baseline), named.game, named.sign,
+                               std::move(text)));
+      } else {
+        rows.push_back({std::move(text), [&table](const ClaimText& row) {
+                          return std::vector{Untested(row, "the runs are on " + table.suite())};
+                        }});
+      }
     }
   }
-  return claims;
+  return TestClaims(rows);
 }
 
 std::vector<Claim> C51Claims(const ScoreTable& table) {
   const Comparison comparison = Compare(table, "c51-ens-uper", "c51-ens-per");
-  std::vector<Claim> claims;
-  claims.push_back(PairedClaim(
-      table,
-      {.id = "43",
-       .statement = "C51 with UPER is better than C51 with PER in 4 of 5 games",
-       .where_in_paper = "L1227",
-       .statistic = "share of games with the larger mean normalised score over frame marks, minus "
-                    "0.7 (between three and four of five); > 0"},
-      comparison,
-      [&](std::int64_t seed) { return ShareOfGamesAbove(table, comparison, seed) - kFourOfFive; }));
-  for (std::size_t i = 0; i < comparison.games.size(); ++i) {
-    const std::string& game = comparison.games[i];
-    claims.push_back(GameClaim(table, comparison, game, 1, "43-" + game,
-                               "C51 with UPER is better than C51 with PER in " + game, "L1227"));
+  std::vector<ClaimRow> rows = {
+      {{.id = "43",
+        .statement = "C51 with UPER is better than C51 with PER in 4 of 5 games",
+        .where_in_paper = "L1227",
+        .statistic = "share of games with the larger mean normalised score over frame marks, minus "
+                     "0.7 (between three and four of five); > 0"},
+       MoreGames(table, comparison, kFourOfFive)}};
+  for (const std::string& game : comparison.games) {
+    rows.push_back(GameRow(table, comparison, game, 1,
+                           {.id = "43-" + game,
+                            .statement = "C51 with UPER is better than C51 with PER in " + game,
+                            .where_in_paper = "L1227",
+                            .statistic = ""}));
   }
-  return claims;
+  return TestClaims(rows);
 }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::atari

@@ -7,7 +7,7 @@
 #include "uper/stats/csv_reader.h"
 #include "uper/stats/data_files.h"
 
-namespace uper::experiments {
+namespace uper::experiments::atari {
 namespace {
 
 CsvTable ReadData(const char* name) { return CsvTable(DataFileText(name), name); }
@@ -46,7 +46,7 @@ void AddDqnZooMedians(const ScoreTable& table, CsvWriter& csv) {
   }
 }
 
-// Returns of single games: mean, and where there is one the standard deviation over runs.
+// Returns of single games: the mean, and the standard deviation over runs if it was published.
 void AddGames(const ScoreTable& table, const CsvTable& data, const std::string& source,
               const char* mean_column, CsvWriter& csv) {
   const std::optional<std::size_t> deviation = data.Find("std");
@@ -77,4 +77,4 @@ void WritePublishedCurves(const ScoreTable& table, const std::filesystem::path& 
   csv.Commit();
 }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::atari

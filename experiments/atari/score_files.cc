@@ -9,7 +9,7 @@
 #include "uper/stats/comparison.h"
 #include "uper/stats/stratified_bootstrap.h"
 
-namespace uper::experiments {
+namespace uper::experiments::atari {
 namespace {
 
 // The aggregates of one agent at one frame mark.
@@ -33,7 +33,7 @@ AggregateRow Aggregate(const ScoreTable& table, const std::string& agent,
 
 std::string OptionalText(bool known, double value) { return known ? NumberText(value) : ""; }
 
-// With one run a game there is no interval: a bound that is not finite is left empty.
+// A bound that is not finite is left empty: one run per game gives no interval.
 std::string BoundText(double bound) { return OptionalText(std::isfinite(bound), bound); }
 
 void WriteSeedMedians(const ScoreTable& table, std::span<const std::string> agents,
@@ -159,4 +159,4 @@ void WriteNotes(const ScoreTable& table, const FigureNotes& notes,
   WriteFileAtomically(file, json.dump(2) + "\n");
 }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::atari

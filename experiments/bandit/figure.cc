@@ -1,11 +1,10 @@
-// The paper's main bandit figure: error-driven replay chases noise, information gain does not.
+#include "experiments/bandit/figure.h"
 
 #include <cmath>
 
-#include "experiments/bandit/figures.h"
 #include "experiments/bandit/runs.h"
 
-namespace uper::experiments {
+namespace uper::experiments::bandit {
 namespace {
 
 constexpr auto kTd = PriorityRule::kTd;
@@ -16,7 +15,7 @@ constexpr auto kUniform = PriorityRule::kUniform;
 
 const std::vector<PriorityRule> kSchemes = {kTd, kCounts, kUper, kOracle, kUniform};
 
-// What "comparable" means in claim 9, fixed beforehand: within a factor of 1.5.
+// Claim 9 calls errors comparable if they are within this factor. It was fixed before the runs.
 const double kComparable = std::log(1.5);
 
 // Least-squares slope of y on x.
@@ -179,7 +178,7 @@ std::vector<Claim> RunBanditFigure(const FigureContext& context) {
 
 }  // namespace
 
-Figure BanditFigure() {
+Figure MakeFigure() {
   return {.id = "bandit",
           .title = "Conal bandit: the cone, mean squared error and arm probabilities",
           .default_seeds = 10,
@@ -187,4 +186,4 @@ Figure BanditFigure() {
           .run = RunBanditFigure};
 }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::bandit

@@ -7,16 +7,16 @@
 #include "uper/replay/selectors/proportional_selector.h"
 #include "uper/tabular/quantile_ensemble.h"
 
-namespace uper::experiments {
+namespace uper::experiments::bandit {
 namespace {
 
-// The paper's bandit knows neither floor nor cap. The floor only gives 0/0 a value.
+// The paper's bandit has neither floor nor cap. This floor only gives 0/0 a value.
 constexpr PriorityLimits kNoLimits{.aleatoric_floor = 1e-30, .cap = 1e30};
 
 struct Arm {
   QuantileEnsemble ensemble;
   RandomStream rewards;
-  double reward = 0;  // the one in the memory
+  double reward = 0;  // stored in the replay memory
   double visits = 0;  // C: how often the arm was drawn
   int draws = 0;      // in this iteration
 };
@@ -37,7 +37,7 @@ class Simulation {
   const BanditOptions options_;
   const ConalBandit bandit_;
   std::vector<Arm> arms_;
-  ProportionalSelector memory_;  // one slot an arm
+  ProportionalSelector memory_;  // one slot per arm
   RandomStream draws_;
   RandomStream masks_;
 };
@@ -147,4 +147,4 @@ BanditTrace SimulateBandit(const BanditOptions& options, std::uint64_t seed) {
   return Simulation(options, seed).Run();
 }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::bandit

@@ -8,7 +8,7 @@
 #include "uper/core/uncertainty.h"
 #include "uper/envs/bandit/conal_bandit.h"
 
-namespace uper::experiments {
+namespace uper::experiments::bandit {
 
 // The bandit experiment (paper, section "Conal bandit" and SM "Arm-Bandit Task"): a replay memory
 // with one transition per arm. Each step draws an arm by priority, updates the arm's ensemble with
@@ -57,4 +57,4 @@ struct BanditTrace {
 // the sequence of rewards of each arm.
 BanditTrace SimulateBandit(const BanditOptions& options, std::uint64_t seed);
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::bandit

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace uper::experiments {
+namespace uper::experiments::bandit {
 namespace {
 
 BanditOptions Short(PriorityRule rule) {
@@ -81,4 +81,4 @@ TEST(BanditSimulationTest, ImportanceWeightsDoNothingToUniformDraws) {
 }
 
 }  // namespace
-}  // namespace uper::experiments
+}  // namespace uper::experiments::bandit

@@ -7,7 +7,7 @@
 #include "uper/base/check.h"
 #include "uper/base/files/csv_writer.h"
 
-namespace uper::experiments {
+namespace uper::experiments::bandit {
 namespace {
 
 using Type = SettingInfo::Type;
@@ -51,45 +51,16 @@ std::vector<SettingInfo> BanditSettings(const std::vector<PriorityRule>& schemes
        .default_text = Joined(schemes),
        .description = "priority rules to run, separated by commas",
        .choices = AllRuleNames()},
-      {.key = "members",
-       .type = Type::kInteger,
-       .default_text = "30",
-       .description = "agents in the ensemble",
-       .low = 1,
-       .high = 64},
-      {.key = "quantiles",
-       .type = Type::kInteger,
-       .default_text = "30",
-       .description = "quantiles of each agent",
-       .low = 1,
-       .high = 1000},
-      {.key = "iterations",
-       .type = Type::kInteger,
-       .default_text = "200",
-       .description = "rows of the CSV files",
-       .low = 1,
-       .high = 100000},
-      {.key = "steps_per_iteration",
-       .type = Type::kInteger,
-       .default_text = "1000",
-       .description = "replay updates between two rows",
-       .low = 1,
-       .high = 1e6},
-      {.key = "learning_rate",
-       .default_text = "0.005",
-       .description = "first step size",
-       .low = 0,
-       .high = 1},
-      {.key = "half_life_steps",
-       .default_text = "40000",
-       .description = "steps in which the step size halves",
-       .low = 1,
-       .high = 1e12},
-      {.key = "priority_exponent",
-       .default_text = "0.7",
-       .description = "alpha in P = p^alpha / sum p^alpha",
-       .low = 0,
-       .high = 4},
+      NumberSetting("members", Type::kInteger, 30, 1, 64, "agents in the ensemble"),
+      NumberSetting("quantiles", Type::kInteger, 30, 1, 1000, "quantiles of each agent"),
+      NumberSetting("iterations", Type::kInteger, 200, 1, 100000, "rows of the CSV files"),
+      NumberSetting("steps_per_iteration", Type::kInteger, 1000, 1, 1e6,
+                    "replay updates between two rows"),
+      NumberSetting("learning_rate", Type::kNumber, 0.005, 0, 1, "first step size"),
+      NumberSetting("half_life_steps", Type::kNumber, 40000, 1, 1e12,
+                    "steps in which the step size halves"),
+      NumberSetting("priority_exponent", Type::kNumber, 0.7, 0, 4,
+                    "alpha in P = p^alpha / sum p^alpha"),
       {.key = "importance_weights",
        .type = Type::kFlag,
        .default_text = "false",
@@ -98,16 +69,10 @@ std::vector<SettingInfo> BanditSettings(const std::vector<PriorityRule>& schemes
        .type = Type::kFlag,
        .default_text = "false",
        .description = "draw the new reward before the update instead of after it"},
-      {.key = "noise_min",
-       .default_text = "0.1",
-       .description = "standard deviation of the quietest arm",
-       .low = 0,
-       .high = 1e6},
-      {.key = "noise_slope",
-       .default_text = "2",
-       .description = "what the noisiest arm's standard deviation has beyond noise_min",
-       .low = 0,
-       .high = 1e6},
+      NumberSetting("noise_min", Type::kNumber, 0.1, 0, 1e6,
+                    "standard deviation of the quietest arm"),
+      NumberSetting("noise_slope", Type::kNumber, 2, 0, 1e6,
+                    "what the noisiest arm's standard deviation has beyond noise_min"),
   };
 }
 
@@ -259,4 +224,4 @@ BanditClaims::Statistic MeanLogMseDifference(PriorityRule worse, PriorityRule be
   };
 }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::bandit

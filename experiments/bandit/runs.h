@@ -9,14 +9,14 @@
 #include "experiments/framework/figure.h"
 #include "uper/core/priority.h"
 
-namespace uper::experiments {
+namespace uper::experiments::bandit {
 
-// What the four bandit figures share: their settings, running schemes x seeds, the CSV files and
-// the statistics of a trace that claims are made of.
+// The parts that the four bandit figures share: settings, the runs of schemes x seeds, CSV files
+// and the statistics of a trace that claims use.
 
 // The settings of a bandit figure whose default schemes are `schemes`.
 std::vector<SettingInfo> BanditSettings(const std::vector<PriorityRule>& schemes);
-// The options that the settings describe; the rule is left to the caller.
+// The options that the settings describe. The caller sets the rule.
 BanditOptions BanditOptionsFrom(const Settings& settings);
 // The value of the setting `schemes`.
 std::vector<PriorityRule> SchemesFrom(const Settings& settings);
@@ -51,14 +51,14 @@ double OverallMean(const BanditTrace& trace, int arm, double ArmRecord::* field)
 // Mean over all iterations of the logarithm of one field of an arm.
 double MeanLog(const BanditTrace& trace, int arm, double ArmRecord::* field);
 
-// Collects claims about runs; a claim whose schemes were not all run is left out.
+// Collects claims about runs. Omits a claim if one of its schemes was not run.
 class BanditClaims {
  public:
   explicit BanditClaims(const BanditRuns& runs) : runs_(runs) {}
 
-  // The trace of a scheme for the seed at hand.
+  // The trace of a scheme for the current seed.
   using Traces = std::function<const BanditTrace&(PriorityRule)>;
-  // One number a seed.
+  // One number per seed.
   using Statistic = std::function<double(const Traces&)>;
 
   void Positive(ClaimText text, const std::vector<PriorityRule>& needed,
@@ -84,4 +84,4 @@ inline constexpr int kQuietArm = 0;
 // The noisiest arm of a trace.
 inline int NoisyArm(const BanditTrace& trace) { return trace.arms - 1; }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::bandit

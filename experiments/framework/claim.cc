@@ -51,6 +51,31 @@ Claim ClaimExact(ClaimText text, double value, bool holds) {
                 holds ? Verdict::kHolds : Verdict::kFails);
 }
 
+std::vector<Claim> TestClaims(std::span<const ClaimRow> table) {
+  std::vector<Claim> claims;
+  for (const ClaimRow& row : table) {
+    for (Claim& claim : row.test(row.text)) claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+ClaimTest Positive(std::vector<double> per_seed) {
+  return [per_seed = std::move(per_seed)](const ClaimText& text) {
+    return std::vector{ClaimPositive(text, per_seed)};
+  };
+}
+
+ClaimTest Within(std::vector<double> per_seed, double margin) {
+  return [per_seed = std::move(per_seed), margin](const ClaimText& text) {
+    return std::vector{ClaimWithin(text, per_seed, margin)};
+  };
+}
+
+ClaimTest Exact(double value, bool holds) {
+  return
+      [value, holds](const ClaimText& text) { return std::vector{ClaimExact(text, value, holds)}; };
+}
+
 std::string VerdictName(Verdict verdict) {
   switch (verdict) {
     case Verdict::kHolds:

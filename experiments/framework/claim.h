@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,18 +12,18 @@ namespace uper::experiments {
 
 enum class Verdict { kHolds, kFails, kUndecided };
 
-// One empirical claim of the paper with what the numbers say about it. The statistic is fixed
-// before the experiment is run; a claim that fails is a finding, not an error.
+// One empirical claim of the paper, with what the numbers say about it. The statistic is fixed
+// before the experiment runs. A claim that fails is a finding, not an error.
 struct Claim {
-  std::string id;              // number in docs/claims.md, with a letter when it has parts: "4a"
+  std::string id;              // number in docs/claims.md, with a letter if it has parts: "4a"
   std::string statement;       // what the paper says
   std::string where_in_paper;  // "L349": line of the paper's LaTeX source
   std::string statistic;       // what is computed, and which side supports the claim
-  Interval interval;           // its value with the 95 % interval
+  Interval interval;           // value of the statistic with its 95 % interval
   Verdict verdict = Verdict::kUndecided;
 };
 
-// The words around a claim; the numbers are added by the functions below.
+// The words of a claim. The functions below add the numbers.
 struct ClaimText {
   std::string id;
   std::string statement;
@@ -30,19 +31,33 @@ struct ClaimText {
   std::string statistic;
 };
 
-// Claims "the mean of `per_seed` is positive" (a paired bootstrap over seeds): holds when the whole
-// interval is above 0, fails when it is wholly below 0 (or at 0 with no spread), else undecided.
+// Claims that the mean of `per_seed` is positive, by a paired bootstrap over seeds. Holds if the
+// whole interval is above 0. Fails if it is below 0, or at 0 without any spread. Else undecided.
 Claim ClaimPositive(ClaimText text, std::span<const double> per_seed);
-// Claims "the mean of `per_seed` lies within +-margin of 0": holds when the whole interval is
-// inside, fails when it is wholly outside, else undecided.
+// Claims that the mean of `per_seed` lies within +-margin of 0. Holds if the whole interval is
+// inside, fails if it is wholly outside, else undecided.
 Claim ClaimWithin(ClaimText text, std::span<const double> per_seed, double margin);
-// For statements without sampling noise (identities, closed forms): the value is its own interval.
+// For statements without sampling noise (identities, closed forms): the interval is the value.
 Claim ClaimExact(ClaimText text, double value, bool holds);
+
+// Figures list their claims as tables. A row has the words of one claim and the test of its
+// statistic. The test may return several claims, for example one per panel.
+using ClaimTest = std::function<std::vector<Claim>(const ClaimText& text)>;
+struct ClaimRow {
+  ClaimText text;
+  ClaimTest test;
+};
+std::vector<Claim> TestClaims(std::span<const ClaimRow> table);
+
+// Tests for rows: one claim each, as the function of the similar name above makes it.
+ClaimTest Positive(std::vector<double> per_seed);
+ClaimTest Within(std::vector<double> per_seed, double margin);
+ClaimTest Exact(double value, bool holds);
 
 std::string VerdictName(Verdict verdict);
 
 // Writes claims.json: a list of {id, statement, where_in_paper, statistic, value, ci_low, ci_high,
-// verdict}; a bound that is not finite is null.
+// verdict}. A number that is not finite becomes null.
 void WriteClaims(const std::filesystem::path& file, std::span<const Claim> claims);
 
 }  // namespace uper::experiments

@@ -12,26 +12,26 @@ namespace {
 
 const ClaimText kText{"1a", "statement", "L1", "statistic"};
 
-Verdict Positive(const std::vector<double>& per_seed) {
+Verdict PositiveVerdict(const std::vector<double>& per_seed) {
   return ClaimPositive(kText, per_seed).verdict;
 }
-Verdict Within(const std::vector<double>& per_seed) {
+Verdict WithinVerdict(const std::vector<double>& per_seed) {
   return ClaimWithin(kText, per_seed, 1).verdict;
 }
 
 TEST(ClaimTest, PositiveFollowsTheInterval) {
-  EXPECT_EQ(Positive({1, 2, 3}), Verdict::kHolds);
-  EXPECT_EQ(Positive({-1, -2, -3}), Verdict::kFails);
-  EXPECT_EQ(Positive({-1, 1, 2, -2}), Verdict::kUndecided);
-  EXPECT_EQ(Positive({0, 0, 0}), Verdict::kFails);  // exactly nothing is not a gain
-  EXPECT_EQ(Positive({5}), Verdict::kUndecided);    // one seed decides nothing
+  EXPECT_EQ(PositiveVerdict({1, 2, 3}), Verdict::kHolds);
+  EXPECT_EQ(PositiveVerdict({-1, -2, -3}), Verdict::kFails);
+  EXPECT_EQ(PositiveVerdict({-1, 1, 2, -2}), Verdict::kUndecided);
+  EXPECT_EQ(PositiveVerdict({0, 0, 0}), Verdict::kFails);  // a gain of exactly 0 is no gain
+  EXPECT_EQ(PositiveVerdict({5}), Verdict::kUndecided);    // one seed decides nothing
 }
 
 TEST(ClaimTest, WithinFollowsTheInterval) {
-  EXPECT_EQ(Within({0.1, -0.2, 0.3}), Verdict::kHolds);
-  EXPECT_EQ(Within({3, 4, 5}), Verdict::kFails);
-  EXPECT_EQ(Within({-3, -4, -5}), Verdict::kFails);
-  EXPECT_EQ(Within({0.5, 0.9, 3}), Verdict::kUndecided);
+  EXPECT_EQ(WithinVerdict({0.1, -0.2, 0.3}), Verdict::kHolds);
+  EXPECT_EQ(WithinVerdict({3, 4, 5}), Verdict::kFails);
+  EXPECT_EQ(WithinVerdict({-3, -4, -5}), Verdict::kFails);
+  EXPECT_EQ(WithinVerdict({0.5, 0.9, 3}), Verdict::kUndecided);
 }
 
 TEST(ClaimTest, ExactClaimsAreTheirOwnInterval) {
@@ -39,6 +39,25 @@ TEST(ClaimTest, ExactClaimsAreTheirOwnInterval) {
   EXPECT_EQ(claim.interval.low, 0.25);
   EXPECT_EQ(claim.interval.high, 0.25);
   EXPECT_EQ(claim.verdict, Verdict::kHolds);
+}
+
+TEST(ClaimTest, ATableGivesTheClaimsOfItsRowsInOrder) {
+  const std::vector<ClaimRow> table = {{kText, Positive({1, 2, 3})},
+                                       {{"2", "", "", ""}, Within({3, 4, 5}, 1)},
+                                       {{"3", "", "", ""}, Exact(0.5, false)},
+                                       {{"4", "", "", ""}, [](const ClaimText& text) {
+                                          return std::vector{ClaimExact(text, 1, true),
+                                                             ClaimExact(text, 2, true)};
+                                        }}};
+  const std::vector<Claim> claims = TestClaims(table);
+  ASSERT_EQ(claims.size(), 5u);
+  EXPECT_EQ(claims[0].statement, "statement");
+  EXPECT_EQ(claims[0].verdict, Verdict::kHolds);
+  EXPECT_EQ(claims[1].verdict, Verdict::kFails);
+  EXPECT_EQ(claims[2].interval.value, 0.5);
+  EXPECT_EQ(claims[2].verdict, Verdict::kFails);
+  EXPECT_EQ(claims[4].id, "4");
+  EXPECT_EQ(claims[4].interval.value, 2);
 }
 
 TEST(ClaimTest, FileHasTheDocumentedFields) {

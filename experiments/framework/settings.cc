@@ -1,21 +1,23 @@
 #include "experiments/framework/settings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "uper/base/check.h"
 #include "uper/base/did_you_mean.h"
 #include "uper/base/files/csv_writer.h"
+#include "uper/base/settings_text.h"
 
 namespace uper::experiments {
 namespace {
 
-// The whole text as a number; underscores may group digits (1_000_000).
-bool ParseNumber(std::string text, double* number) {
-  std::erase(text, '_');
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(*number);
+// The whole text as a finite number.
+std::optional<double> FiniteNumber(const std::string& text) {
+  const std::optional<uper::Number> parsed = ParseNumber(text);
+  if (!parsed) return std::nullopt;
+  const double number = std::visit([](auto value) { return static_cast<double>(value); }, *parsed);
+  return std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
 [[noreturn]] void ThrowBadValue(const SettingInfo& info, const std::string& value,
@@ -26,9 +28,9 @@ bool ParseNumber(std::string text, double* number) {
 
 void CheckNumber(const SettingInfo& info, const std::string& value) {
   const bool integer = info.type == SettingInfo::Type::kInteger;
-  double number = 0;
-  if (!ParseNumber(value, &number) || (integer && number != std::floor(number)) ||
-      number < info.low || number > info.high) {
+  const std::optional<double> number = FiniteNumber(value);
+  if (!number || (integer && *number != std::floor(*number)) || *number < info.low ||
+      *number > info.high) {
     ThrowBadValue(info, value,
                   std::string(integer ? "an integer" : "a number") + " from " +
                       NumberText(info.low) + " to " + NumberText(info.high));
@@ -80,7 +82,9 @@ SettingInfo NumberSetting(std::string key, SettingInfo::Type type, double value,
                           double high, std::string description) {
   return {.key = std::move(key),
           .type = type,
-          .default_text = NumberText(value),
+          .default_text = type == SettingInfo::Type::kInteger
+                              ? std::to_string(static_cast<long long>(value))
+                              : NumberText(value),
           .description = std::move(description),
           .low = low,
           .high = high,
@@ -101,9 +105,9 @@ Settings::Settings(const std::vector<SettingInfo>& declared,
 }
 
 double Settings::Number(std::string_view key) const {
-  double number = 0;
-  UPER_CHECK(ParseNumber(Text(key), &number), "checked at construction");
-  return number;
+  const std::optional<double> number = FiniteNumber(Text(key));
+  UPER_CHECK(number.has_value(), "checked at construction");
+  return *number;
 }
 
 int Settings::Integer(std::string_view key) const { return static_cast<int>(Number(key)); }
@@ -117,13 +121,5 @@ const std::string& Settings::Text(std::string_view key) const {
 }
 
 std::vector<std::string> Settings::List(std::string_view key) const { return SplitList(Text(key)); }
-
-std::pair<std::string, std::string> SplitAssignment(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw Error(ErrorKind::kUsage, "--set takes key=value, not '" + text + "'");
-  }
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
 
 }  // namespace uper::experiments

@@ -8,14 +8,14 @@
 namespace uper::experiments {
 
 // One key of an experiment that `--set key=value` reaches. Every key is declared once, with its
-// default; parsing, checking, help and the record of a run all come from the declaration.
+// default. Parsing, checks, help and the record of a run come from this declaration.
 struct SettingInfo {
   enum class Type { kNumber, kInteger, kFlag, kChoice, kList, kFile };
 
   std::string key;
   Type type = Type::kNumber;
   std::string default_text;  // "true"/"false" for flags, empty for "no file"
-  std::string description;   // one line: what, unit, when to change
+  std::string description;   // one line: meaning, unit, when to change it
   double low = 0;            // smallest and largest allowed number
   double high = 0;
   std::vector<std::string> choices;  // for kChoice, and for each item of a kList (a,b,c)
@@ -25,7 +25,7 @@ struct SettingInfo {
 SettingInfo NumberSetting(std::string key, SettingInfo::Type type, double value, double low,
                           double high, std::string description);
 
-// The values of the declared settings: defaults, with the user's assignments on top.
+// The values of the declared settings: the defaults, overridden by the user's assignments.
 class Settings {
  public:
   // Throws Error(kUsage) for a value of the wrong type or out of range.
@@ -44,8 +44,5 @@ class Settings {
  private:
   std::map<std::string, std::string, std::less<>> values_;
 };
-
-// Splits "key=value"; throws Error(kUsage) when there is no '=' or no key.
-std::pair<std::string, std::string> SplitAssignment(const std::string& text);
 
 }  // namespace uper::experiments

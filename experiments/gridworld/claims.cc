@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace uper::experiments {
+namespace uper::experiments::gridworld {
 namespace {
 
 constexpr std::size_t kLateEpisodes = 30;
@@ -20,8 +20,8 @@ bool IsEarly(const GridMap& map, int cell) {
   return distance != GridMap::kUnreachable && 2 * distance < map.goal_distance();
 }
 
-// Share of the cells that the agent can leave (reachable, no goal) that are early: what a memory
-// that holds every cell equally often would show.
+// Share of early cells among the cells that the agent can leave (reachable, not the goal). A memory
+// that holds every cell equally often would show this share.
 double EarlyCellShare(const GridMap& map) {
   int early = 0;
   int cells = 0;
@@ -173,4 +173,4 @@ std::vector<Claim> GridworldClaims(const GridMap& map, const GridworldSummaries&
   return claims;
 }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::gridworld

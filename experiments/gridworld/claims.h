@@ -6,10 +6,10 @@
 #include "experiments/framework/claim.h"
 #include "experiments/gridworld/model.h"
 
-namespace uper::experiments {
+namespace uper::experiments::gridworld {
 
-// What the claims look at, one number a seed and method. A share of draws is 0 where there were
-// none.
+// The numbers that the claims compare, for one seed and method. A share of draws is 0 if there were
+// no draws.
 struct GridworldSummary {
   double mean_return = 0;       // over all test episodes: the area under the learning curve
   double late_goal_share = 0;   // share of the last 30 test episodes that reach the goal
@@ -27,4 +27,4 @@ using GridworldSummaries = std::array<std::vector<GridworldSummary>, kGridworldM
 // Claims 20 to 26 of docs/claims.md.
 std::vector<Claim> GridworldClaims(const GridMap& map, const GridworldSummaries& summaries);
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::gridworld

@@ -7,7 +7,7 @@
 #include "experiments/gridworld/model.h"
 #include "uper/base/files/csv_writer.h"
 
-namespace uper::experiments {
+namespace uper::experiments::gridworld {
 namespace {
 
 using Type = SettingInfo::Type;
@@ -19,86 +19,37 @@ std::vector<SettingInfo> EnvironmentSettings() {
        .default_text = "",
        .description = "map file (# wall, . free, S start, G goal, ~ noisy); empty: ours, "
                       "configs/gridworld.map"},
-      {.key = "noise_sd",
-       .default_text = "2",
-       .description = "standard deviation of a noisy cell's reward (1.4142: N(0,2) as a variance)",
-       .low = 0,
-       .high = 1e6},
-      {.key = "goal_reward",
-       .default_text = "100",
-       .description = "reward of the goal",
-       .low = -1e6,
-       .high = 1e6},
-      {.key = "timeout_steps",
-       .type = Type::kInteger,
-       .default_text = "1000",
-       .description = "steps after which an episode is cut off",
-       .low = 1,
-       .high = 1e6},
-      {.key = "episodes",
-       .type = Type::kInteger,
-       .default_text = "150",
-       .description = "training episodes, each followed by a test episode",
-       .low = 1,
-       .high = 1e5},
+      NumberSetting("noise_sd", Type::kNumber, 2, 0, 1e6,
+                    "standard deviation of a noisy cell's reward (1.4142: N(0,2) as a variance)"),
+      NumberSetting("goal_reward", Type::kNumber, 100, -1e6, 1e6, "reward of the goal"),
+      NumberSetting("timeout_steps", Type::kInteger, 1000, 1, 1e6,
+                    "steps after which an episode is cut off"),
+      NumberSetting("episodes", Type::kInteger, 150, 1, 1e5,
+                    "training episodes, each followed by a test episode"),
   };
 }
 
 std::vector<SettingInfo> LearnerSettings() {
   return {
-      {.key = "epsilon",
-       .default_text = "0.95",
-       .description = "probability of a random action while training (0.05: the other reading)",
-       .low = 0,
-       .high = 1},
-      {.key = "gamma",
-       .default_text = "0.9",
-       .description = "discount factor",
-       .low = 0,
-       .high = 1},
-      {.key = "learning_rate",
-       .default_text = "0.1",
-       .description = "step size of Q",
-       .low = 0,
-       .high = 1},
-      {.key = "variance_learning_rate",
-       .default_text = "0.1",
-       .description = "step size of the variance estimate A",
-       .low = 0,
-       .high = 1},
+      NumberSetting("epsilon", Type::kNumber, 0.95, 0, 1,
+                    "probability of a random action while training (0.05: the other reading)"),
+      NumberSetting("gamma", Type::kNumber, 0.9, 0, 1, "discount factor"),
+      NumberSetting("learning_rate", Type::kNumber, 0.1, 0, 1, "step size of Q"),
+      NumberSetting("variance_learning_rate", Type::kNumber, 0.1, 0, 1,
+                    "step size of the variance estimate A"),
   };
 }
 
 std::vector<SettingInfo> ReplaySettings() {
   return {
-      {.key = "replay_capacity",
-       .type = Type::kInteger,
-       .default_text = "10000",
-       .description = "transitions in the memory",
-       .low = 1,
-       .high = 1e7},
-      {.key = "steps_between_replays",
-       .type = Type::kInteger,
-       .default_text = "10",
-       .description = "environment steps between two replays",
-       .low = 1,
-       .high = 1e6},
-      {.key = "replay_updates",
-       .type = Type::kInteger,
-       .default_text = "5",
-       .description = "updates of one replay",
-       .low = 0,
-       .high = 1e6},
-      {.key = "priority_exponent",
-       .default_text = "0.7",
-       .description = "alpha in P = p^alpha / sum p^alpha",
-       .low = 0,
-       .high = 4},
-      {.key = "uniform_mix",
-       .default_text = "0.001",
-       .description = "share of prioritised draws that are uniform",
-       .low = 0,
-       .high = 1},
+      NumberSetting("replay_capacity", Type::kInteger, 10000, 1, 1e7, "transitions in the memory"),
+      NumberSetting("steps_between_replays", Type::kInteger, 10, 1, 1e6,
+                    "environment steps between two replays"),
+      NumberSetting("replay_updates", Type::kInteger, 5, 0, 1e6, "updates of one replay"),
+      NumberSetting("priority_exponent", Type::kNumber, 0.7, 0, 4,
+                    "alpha in P = p^alpha / sum p^alpha"),
+      NumberSetting("uniform_mix", Type::kNumber, 0.001, 0, 1,
+                    "share of prioritised draws that are uniform"),
   };
 }
 
@@ -114,11 +65,8 @@ std::vector<SettingInfo> PrioritySettings() {
        .default_text = "state_action",
        .description = "what C counts in UPER's E = 1 / sqrt(1 + C)",
        .choices = {"state_action", "state"}},
-      {.key = "aleatoric_floor",
-       .default_text = "1e-10",
-       .description = "added to A in UPER's priority",
-       .low = 1e-300,
-       .high = 1e6},
+      NumberSetting("aleatoric_floor", Type::kNumber, 1e-10, 1e-300, 1e6,
+                    "added to A in UPER's priority"),
   };
 }
 
@@ -225,7 +173,7 @@ std::vector<Claim> Run(const FigureContext& context) {
 
 }  // namespace
 
-Figure GridworldFigure() {
+Figure MakeFigure() {
   return {.id = "gridworld",
           .title = "noisy gridworld: returns and replay heat maps of none, ER, PER and UPER",
           .default_seeds = 300,
@@ -233,4 +181,4 @@ Figure GridworldFigure() {
           .run = Run};
 }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::gridworld

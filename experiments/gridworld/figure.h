@@ -2,7 +2,7 @@
 
 #include "experiments/framework/figure.h"
 
-namespace uper::experiments {
+namespace uper::experiments::gridworld {
 
 // The noisy gridworld (paper, Fig. 2 d and e): Q-learning without replay and with uniform,
 // TD-error and information-gain replay. Writes
@@ -12,6 +12,6 @@ namespace uper::experiments {
 //                (s_tm1), summed over seeds and the whole training
 //   map.csv      row,column,kind: wall, free, start, goal, noisy
 // with rows and columns counted from 0 at the top left.
-Figure GridworldFigure();
+Figure MakeFigure();
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::gridworld

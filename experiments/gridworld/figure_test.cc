@@ -1,21 +1,22 @@
 #include "experiments/gridworld/figure.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "experiments/gridworld/claims.h"
 #include "experiments/gridworld/model.h"
-#include "uper/base/error.h"
+#include "uper/base/error_for_tests.h"
+#include "uper/base/files/read_text.h"
+#include "uper/base/files/temporary_folder.h"
 
-namespace uper::experiments {
+namespace uper::experiments::gridworld {
 namespace {
 
 using Assignments = std::map<std::string, std::string>;
@@ -24,26 +25,13 @@ class SilentProgress : public ProgressSink {
  public:
   void AddTasks(std::size_t) override {}
   void TaskDone() override {}
-};
-
-// A folder of its own that goes away with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "gridworldXXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
+  void Warn(const std::string&) override {}
 };
 
 std::string ReadAll(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  EXPECT_TRUE(stream.is_open()) << file;
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  const std::optional<std::string> text = ReadText(file);
+  EXPECT_TRUE(text.has_value()) << file;
+  return text.value_or("");
 }
 
 std::size_t LineCount(const std::string& text) {
@@ -59,7 +47,7 @@ struct Outcome {
 
 Outcome RunFigure(const Assignments& assigned, int seeds, int jobs) {
   const TemporaryFolder folder;
-  const Figure figure = GridworldFigure();
+  const Figure figure = MakeFigure();
   const Settings settings(figure.settings, assigned);
   SilentProgress progress;
   const StopFlag stop{false};
@@ -106,7 +94,7 @@ TEST(GridworldSimulationTest, DependsOnItsArgumentsAlone) {
   }
 }
 
-// Nothing but the replay tells the methods apart: without replay updates they are one.
+// Only the replay differs between methods: without replay updates they are the same.
 TEST(GridworldSimulationTest, MethodsOfASeedShareTheirStreams) {
   GridworldOptions options{.episodes = 20};
   options.agent.replay_updates = 0;
@@ -161,7 +149,7 @@ TEST(GridworldSimulationTest, ReturnIsTheSumOfAllRewards) {
   EXPECT_NEAR(last.undiscounted_return, 100, 0.05);
 }
 
-// "S.~G": distances 0, 1, 2, 3. Early is what is nearer than 1.5.
+// "S.~G": distances 0, 1, 2, 3. Cells nearer than 1.5 are early.
 TEST(GridworldClaimsTest, SummaryByHand) {
   const GridMap map = GridMap::Parse("S.~G\n", "corridor");
   GridworldTrace trace{.draws_by_state = {1, 3, 4, 0}, .draws_into_noise = 2};
@@ -266,7 +254,7 @@ TEST(GridworldFigureTest, MoreSeedsKeepTheFormerOnes) {
   EXPECT_EQ(few.substr(0, few.find("none,1,5")), more.substr(0, more.find("none,1,5")));
 }
 
-// Every declared setting changes the result: none is forgotten on its way to the simulation.
+// Every declared setting changes the result, so none is lost on its way to the simulation.
 TEST(GridworldFigureTest, EverySettingIsRead) {
   const TemporaryFolder folder;
   const std::string map_file = (folder.path() / "other.map").string();
@@ -289,7 +277,7 @@ TEST(GridworldFigureTest, EverySettingIsRead) {
                              {"visit_count", "state"},
                              {"aleatoric_floor", "0.1"}};
   const Outcome standard = RunFigure({{"episodes", "20"}}, 1, 1);
-  for (const SettingInfo& info : GridworldFigure().settings) {
+  for (const SettingInfo& info : MakeFigure().settings) {
     ASSERT_TRUE(other.contains(info.key)) << info.key;
     Assignments assigned = {{"episodes", "20"}};
     assigned[info.key] = other.at(info.key);
@@ -302,20 +290,15 @@ TEST(GridworldFigureTest, BadMapIsAUsageErrorThatSaysWhy) {
   const TemporaryFolder folder;
   const std::string map_file = (folder.path() / "bad.map").string();
   std::ofstream(map_file) << "S.#G\n";
-  try {
-    RunFigure({{"map", map_file}}, 1, 1);
-    FAIL() << "a map without a path was accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_NE(std::string(error.what()).find("no path from the start"), std::string::npos);
-  }
+  const std::string message = Refusal([&] { RunFigure({{"map", map_file}}, 1, 1); });
+  EXPECT_NE(message.find("no path from the start"), std::string::npos) << message;
 }
 
 TEST(GridworldFigureTest, IsDeclaredAsTheDesignSays) {
-  const Figure figure = GridworldFigure();
+  const Figure figure = MakeFigure();
   EXPECT_EQ(figure.id, "gridworld");
   EXPECT_EQ(figure.default_seeds, 300);
 }
 
 }  // namespace
-}  // namespace uper::experiments
+}  // namespace uper::experiments::gridworld

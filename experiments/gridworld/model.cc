@@ -1,6 +1,6 @@
 #include "experiments/gridworld/model.h"
 
-namespace uper::experiments {
+namespace uper::experiments::gridworld {
 namespace {
 
 QAgentOptions AgentOptionsFor(const GridworldOptions& options, GridworldMethod method) {
@@ -98,4 +98,4 @@ GridworldTrace SimulateGridworld(const GridworldOptions& options, GridworldMetho
   return trace;
 }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::gridworld

@@ -9,7 +9,7 @@
 #include "uper/envs/grid/noisy_grid.h"
 #include "uper/tabular/q_agent.h"
 
-namespace uper::experiments {
+namespace uper::experiments::gridworld {
 
 // The four agents of the figure: the same Q-learner, different replay.
 enum class GridworldMethod { kNone, kEr, kPer, kUper };
@@ -26,11 +26,11 @@ struct GridworldOptions {
   int episodes = 150;
 };
 
-// The step as the learner sees it: discount 0 at the goal, gamma everywhere else, also at a
-// time-out.
+// The step as the learner gets it. The discount is 0 at the goal and gamma everywhere else, at a
+// time-out too.
 QTransition LearnerTransition(int s_tm1, int a_tm1, const GridStep& step, double gamma);
 
-// A test episode: greedy, nothing is learned.
+// A test episode. The agent acts greedily and learns nothing.
 struct TestEpisode {
   double undiscounted_return = 0;  // rewards of noisy cells included
   int steps = 0;
@@ -43,11 +43,10 @@ struct GridworldTrace {
   std::int64_t draws_into_noise = 0;         // draws whose s_t is a noisy cell
 };
 
-// One run of one method. A pure function of its arguments. Every random stream is named and starts
-// anew with each episode, and none of the names contains the method: the four methods of a seed
-// meet the same exploration and noise for as long as they act alike, so they can be compared in
-// pairs.
+// One run of one method, a pure function of its arguments. Every random stream is named and starts
+// anew with each episode. No name contains the method. The four methods of a seed therefore meet
+// the same exploration and noise for as long as they act alike, and can be compared in pairs.
 GridworldTrace SimulateGridworld(const GridworldOptions& options, GridworldMethod method,
                                  std::uint64_t seed);
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::gridworld

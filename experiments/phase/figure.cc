@@ -9,7 +9,7 @@
 #include "uper/base/error.h"
 #include "uper/base/files/csv_writer.h"
 
-namespace uper::experiments {
+namespace uper::experiments::phase {
 namespace {
 
 constexpr std::array kRules = {PriorityRule::kInfoGain, PriorityRule::kRatioEa,
@@ -17,32 +17,14 @@ constexpr std::array kRules = {PriorityRule::kInfoGain, PriorityRule::kRatioEa,
                                PriorityRule::kRatioE3u, PriorityRule::kEpistemic,
                                PriorityRule::kTotal};
 
-// An elasticity this small is the floor under A and rounding: the priority is constant.
+// A smaller elasticity comes from the floor under A and from rounding: the priority is constant.
 constexpr double kConstant = 1e-6;
 
 std::vector<SettingInfo> DeclareSettings() {
   using Type = SettingInfo::Type;
-  return {{.key = "points",
-           .type = Type::kInteger,
-           .default_text = "61",
-           .description = "grid points of E and of A",
-           .low = 2,
-           .high = 1000,
-           .choices = {}},
-          {.key = "low",
-           .type = Type::kNumber,
-           .default_text = "0.01",
-           .description = "smallest E and A",
-           .low = 1e-3,
-           .high = 1e3,
-           .choices = {}},
-          {.key = "high",
-           .type = Type::kNumber,
-           .default_text = "100",
-           .description = "largest E and A; above `low`",
-           .low = 1e-3,
-           .high = 1e3,
-           .choices = {}},
+  return {NumberSetting("points", Type::kInteger, 61, 2, 1000, "grid points of E and of A"),
+          NumberSetting("low", Type::kNumber, 0.01, 1e-3, 1e3, "smallest E and A"),
+          NumberSetting("high", Type::kNumber, 100, 1e-3, 1e3, "largest E and A; above `low`"),
           {.key = "axis",
            .type = Type::kChoice,
            .default_text = "log",
@@ -164,7 +146,7 @@ ElasticityRange DiagonalElasticities(PriorityRule rule, std::span<const double> 
   return range;
 }
 
-Figure PhaseFigure() {
+Figure MakeFigure() {
   return {.id = "phase",
           .title = "Each uncertainty-based priority over epistemic and aleatoric uncertainty",
           .default_seeds = 1,
@@ -172,4 +154,4 @@ Figure PhaseFigure() {
           .run = Run};
 }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::phase

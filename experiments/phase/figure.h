@@ -6,17 +6,17 @@
 #include "experiments/framework/figure.h"
 #include "uper/core/priority.h"
 
-namespace uper::experiments {
+namespace uper::experiments::phase {
 
 // `phase`: each priority made of E and A alone, over a grid of both. Writes data.csv
 // (rule,epistemic,aleatoric,priority) and elasticity.csv (rule,smallest,largest). Tests claim 38.
-// Nothing is random: one seed is as good as many.
-Figure PhaseFigure();
+// Nothing is random, so one seed is enough.
+Figure MakeFigure();
 
 // The rules of the figure.
 std::span<const PriorityRule> PhaseRules();
 
-// The priority of an item with this E and A (and U = E + A), floor and cap out of the way.
+// The priority of an item with this E and A (and U = E + A), without effective floor and cap.
 double PhasePriority(PriorityRule rule, double epistemic, double aleatoric);
 
 // How a priority changes along lines of equal ratio E / A:
@@ -31,4 +31,4 @@ struct ElasticityRange {
 };
 ElasticityRange DiagonalElasticities(PriorityRule rule, std::span<const double> grid);
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::phase

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/bias/figure_test_runner.h"
+#include "experiments/framework/figure_runner_for_tests.h"
 #include "uper/base/error.h"
 
-namespace uper::experiments {
+namespace uper::experiments::phase {
 namespace {
 
 // E = 3, A = 1, U = 4.
@@ -36,7 +36,7 @@ TEST(PhaseTest, ElasticityIsTheDegreeOfHomogeneity) {
 
 TEST(PhaseFigureTest, WritesTheWholeGrid) {
   FigureTestRunner runner("phase");
-  runner.Run(PhaseFigure(), 1, 1, {{"points", "3"}, {"low", "1"}, {"high", "100"}});
+  runner.Run(MakeFigure(), 1, 1, {{"points", "3"}, {"low", "1"}, {"high", "100"}});
   const std::string data = runner.Files().at("data.csv");
   EXPECT_EQ(std::count(data.begin(), data.end(), '\n'), 1 + 7 * 9);
   EXPECT_NE(data.find("epistemic,10,100,10\n"), std::string::npos);
@@ -45,16 +45,16 @@ TEST(PhaseFigureTest, WritesTheWholeGrid) {
 
 TEST(PhaseFigureTest, LinearAxis) {
   FigureTestRunner runner("phase-linear");
-  runner.Run(PhaseFigure(), 1, 1,
+  runner.Run(MakeFigure(), 1, 1,
              {{"points", "3"}, {"low", "1"}, {"high", "101"}, {"axis", "linear"}});
   EXPECT_NE(runner.Files().at("data.csv").find("epistemic,51,101,51\n"), std::string::npos);
 }
 
-// L541 as it stands: neither form prefers low epistemic uncertainty at equal ratio, and E/U is
+// L541 as written: neither form prefers low epistemic uncertainty at equal ratio, and E/U is
 // constant along the diagonal.
 TEST(PhaseFigureTest, Claims) {
   FigureTestRunner runner("phase-claims");
-  const std::vector<Claim> claims = runner.Run(PhaseFigure(), 1, 1, {});
+  const std::vector<Claim> claims = runner.Run(MakeFigure(), 1, 1, {});
   EXPECT_EQ(FindClaim(claims, "38a").verdict, Verdict::kFails);
   EXPECT_EQ(FindClaim(claims, "38b").verdict, Verdict::kFails);
   EXPECT_EQ(FindClaim(claims, "38c").verdict, Verdict::kHolds);
@@ -65,9 +65,9 @@ TEST(PhaseFigureTest, Claims) {
 
 TEST(PhaseFigureTest, RefusesAnEmptyRange) {
   FigureTestRunner runner("phase-empty");
-  EXPECT_THROW(runner.Run(PhaseFigure(), 1, 1, {{"low", "2"}, {"high", "2"}}), Error);
+  EXPECT_THROW(runner.Run(MakeFigure(), 1, 1, {{"low", "2"}, {"high", "2"}}), Error);
   EXPECT_TRUE(runner.Files().empty());
 }
 
 }  // namespace
-}  // namespace uper::experiments
+}  // namespace uper::experiments::phase

@@ -8,10 +8,10 @@
 #include "uper/core/quantile.h"
 #include "uper/tabular/quantile_ensemble.h"
 
-namespace uper::experiments {
+namespace uper::experiments::posterior {
 namespace {
 
-// One bit a member. REQUIRES: 1 <= members <= 64.
+// One bit per member. REQUIRES: 1 <= members <= 64.
 std::uint64_t AllMembers(std::size_t members) {
   return members >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << members) - 1;
 }
@@ -111,4 +111,4 @@ PosteriorTrace SimulatePosterior(const PosteriorOptions& options, std::uint64_t 
   return trace;
 }
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::posterior

@@ -8,7 +8,7 @@
 #include "uper/core/schedule.h"
 #include "uper/core/uncertainty.h"
 
-namespace uper::experiments {
+namespace uper::experiments::posterior {
 
 // "Variance as Uncertainty Estimation" (paper, SM): an ensemble of quantile regressors and the
 // exact Bayesian posterior of the mean learn from the same samples of N(data_mean, data_sd^2), both
@@ -63,10 +63,10 @@ struct PosteriorTrace {
   std::vector<double> quantile_sds;    // final, standard deviation over members [quantile]
 };
 
-// 0, 1, 2, ... and then about 40 times a decade, evenly spaced in the logarithm, up to `samples`.
+// 0, 1, 2, ... and then about 40 times per decade, evenly spaced in the logarithm, up to `samples`.
 std::vector<int> RecordTimes(int samples);
 
 // Deterministic in (options, seed). Each member is updated with probability 1/2 per sample.
 PosteriorTrace SimulatePosterior(const PosteriorOptions& options, std::uint64_t seed);
 
-}  // namespace uper::experiments
+}  // namespace uper::experiments::posterior
