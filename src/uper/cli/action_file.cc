@@ -1,17 +1,17 @@
 #include "uper/cli/action_file.h"
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
+#include <optional>
 
 #include "uper/base/error.h"
+#include "uper/base/files/read_text.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr std::size_t kShownCharacters = 40;
 
-// The line as it may appear in a message.
+// The line, cut and cleaned for a message.
 std::string Shown(std::string_view line) {
   std::string text(line.substr(0, kShownCharacters));
   for (char& c : text) {
@@ -27,7 +27,7 @@ int ParseAction(std::string_view line, int actions, const std::string& where) {
   if (!whole || action < 0 || action >= actions) {
     throw Error(ErrorKind::kUsage, where + ": '" + Shown(line) +
                                        "' is not an action: one number from 0 to " +
-                                       std::to_string(actions - 1) + " is expected a line");
+                                       std::to_string(actions - 1) + " is expected per line");
   }
   return action;
 }
@@ -49,14 +49,13 @@ std::vector<int> ParseActions(std::string_view text, int actions, const std::str
 }
 
 std::vector<int> ReadActionFile(const std::filesystem::path& path, int actions) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
     throw Error(ErrorKind::kUsage, path.string() + " is a folder, not a file of actions");
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ErrorKind::kMissingData, "cannot read the actions in " + path.string());
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return ParseActions(text, actions, path.string());
+  const std::optional<std::string> text = ReadText(path);
+  if (!text) throw Error(ErrorKind::kMissingData, "cannot read the actions in " + path.string());
+  return ParseActions(*text, actions, path.string());
 }
 
-}  // namespace uper
+}  // namespace uper::cli

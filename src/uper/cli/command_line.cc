@@ -12,7 +12,7 @@
 #include "uper/cli/exit_code.h"
 #include "uper/cli/version.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 using Command = std::function<int()>;
@@ -91,7 +91,7 @@ void AddTrain(CLI::App& app, const StopFlag& stop, std::vector<std::string> word
   command->footer(
       "Example: uper train --agent qr-ens-uper --env minatar/breakout --frames 100000\n"
       "Ctrl-C saves and exits with 75; the same command goes on. Keys: docs/configuration.md");
-  RunsWith(command, options, chosen, Train, stop);
+  RunsWith(command, options, chosen, RunTrain, stop);
 }
 
 void AddEvaluate(CLI::App& app, const StopFlag& stop, Command& chosen) {
@@ -116,7 +116,7 @@ void AddEvaluate(CLI::App& app, const StopFlag& stop, Command& chosen) {
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer(
       "Example: uper evaluate runs/minatar-breakout-qr-ens-uper-1 --episodes 100 --against random");
-  RunsWith(command, options, chosen, EvaluateRun, stop);
+  RunsWith(command, options, chosen, RunEvaluate, stop);
 }
 
 void AddRollout(CLI::App& app, const StopFlag& stop, Command& chosen) {
@@ -149,7 +149,7 @@ void AddRollout(CLI::App& app, const StopFlag& stop, Command& chosen) {
   AddSettings(command, options->assignments, "key=value: an environment.* key");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper rollout --env minatar/breakout --policy random --episodes 100");
-  RunsWith(command, options, chosen, Rollout, stop);
+  RunsWith(command, options, chosen, RunRollout, stop);
 }
 
 void AddInspectAndVerify(CLI::App& app, Command& chosen) {
@@ -158,8 +158,8 @@ void AddInspectAndVerify(CLI::App& app, Command& chosen) {
     const char* help;
     int (*run)(const RunOptions&);
   };
-  const Entry entries[] = {{"inspect", "Print what a run folder holds", Inspect},
-                           {"verify", "Check every checksum of a run folder", Verify}};
+  const Entry entries[] = {{"inspect", "Print what a run folder holds", RunInspect},
+                           {"verify", "Check every checksum of a run folder", RunVerify}};
   for (const Entry& entry : entries) {
     auto* command = app.add_subcommand(entry.name, entry.help);
     auto options = std::make_shared<RunOptions>();
@@ -175,7 +175,7 @@ void AddDoctor(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<DoctorOptions>();
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper doctor");
-  RunsWith(command, options, chosen, Doctor);
+  RunsWith(command, options, chosen, RunDoctor);
 }
 
 void AddDumpStep(CLI::App& app, Command& chosen) {
@@ -194,7 +194,7 @@ void AddDumpStep(CLI::App& app, Command& chosen) {
   AddSeed(command, options->seed, "Of parameters and data");
   command->add_option("--out", options->out, "The .npz file")->required();
   command->footer("Example: uper dump-step --agent qr-ens-uper --out step.npz");
-  RunsWith(command, options, chosen, DumpStep);
+  RunsWith(command, options, chosen, RunDumpStep);
 }
 
 void AddReproduce(CLI::App& app, const StopFlag& stop, Command& chosen) {
@@ -217,7 +217,7 @@ void AddReproduce(CLI::App& app, const StopFlag& stop, Command& chosen) {
       "Example: uper reproduce bandit --seeds 10 --out results/bandit\n"
       "         uper reproduce atari-median runs/* --set published=true\n"
       "Files: CSV data, figure.png, figure.svg, claims.json.");
-  RunsWith(command, options, chosen, Reproduce, stop);
+  RunsWith(command, options, chosen, RunReproduce, stop);
 }
 
 void AddReport(CLI::App& app, const StopFlag& stop, Command& chosen) {
@@ -239,7 +239,7 @@ void AddReport(CLI::App& app, const StopFlag& stop, Command& chosen) {
   command->footer(
       "Example: uper report runs/* --out results/report\n"
       "Files: report.html (works without a network), CSV data, PNG and SVG pictures.");
-  RunsWith(command, options, chosen, Report, stop);
+  RunsWith(command, options, chosen, RunReport, stop);
 }
 
 void AddSweep(CLI::App& app, const StopFlag& stop, Command& chosen) {
@@ -264,7 +264,7 @@ void AddSweep(CLI::App& app, const StopFlag& stop, Command& chosen) {
   command->footer(
       "Example: uper sweep configs/sweeps/minatar-noise.toml --jobs 2\n"
       "Ctrl-C saves and exits with 75; the same command goes on. It also tries failed runs again.");
-  RunsWith(command, options, chosen, Sweep, stop);
+  RunsWith(command, options, chosen, RunSweep, stop);
 }
 
 void AddList(CLI::App& app, Command& chosen) {
@@ -279,7 +279,7 @@ void AddList(CLI::App& app, Command& chosen) {
                  "Print priorities, keys or columns as the tables of the documents")
       ->excludes(json);
   command->footer("Example: uper list figures");
-  RunsWith(command, options, chosen, List);
+  RunsWith(command, options, chosen, RunList);
 }
 
 void AddBenchReplay(CLI::App& bench, const StopFlag& stop, Command& chosen) {
@@ -297,7 +297,7 @@ void AddBenchReplay(CLI::App& bench, const StopFlag& stop, Command& chosen) {
                     "Also time cpprb and TorchRL where Python has them (default: yes)");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper bench replay --entries 1000000 --batch 256");
-  RunsWith(command, options, chosen, BenchReplay, stop);
+  RunsWith(command, options, chosen, RunBenchReplay, stop);
 }
 
 void AddBenchLearner(CLI::App& bench, const StopFlag& stop, Command& chosen) {
@@ -315,7 +315,7 @@ void AddBenchLearner(CLI::App& bench, const StopFlag& stop, Command& chosen) {
                       "CPU: AVX2, or what else `uper doctor` calls kernels (default: the best)");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper bench learner --agent qr-ens-uper --network minatar");
-  RunsWith(command, options, chosen, BenchLearner, stop);
+  RunsWith(command, options, chosen, RunBenchLearner, stop);
 }
 
 void AddBenchEnv(CLI::App& bench, const StopFlag& stop, Command& chosen) {
@@ -336,7 +336,7 @@ void AddBenchEnv(CLI::App& bench, const StopFlag& stop, Command& chosen) {
   AddSettings(command, options->assignments, "key=value: an environment.* key");
   command->add_flag("--json", options->json, kJsonHelp);
   command->footer("Example: uper bench env --env minatar/breakout");
-  RunsWith(command, options, chosen, BenchEnv, stop);
+  RunsWith(command, options, chosen, RunBenchEnv, stop);
 }
 
 void AddBenchTrain(CLI::App& bench, const StopFlag& stop, Command& chosen) {
@@ -362,7 +362,7 @@ void AddBenchTrain(CLI::App& bench, const StopFlag& stop, Command& chosen) {
                    "Transitions in memory before; then saving is measured too")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32));
   command->footer("Example: uper bench train --env minatar/breakout --agent dqn");
-  RunsWith(command, options, chosen, BenchTrain, stop);
+  RunsWith(command, options, chosen, RunBenchTrain, stop);
 }
 
 void AddBench(CLI::App& app, const StopFlag& stop, Command& chosen) {
@@ -429,4 +429,4 @@ int RunCommandLine(int argc, char** argv, const StopFlag& stop) {
   return chosen();
 }
 
-}  // namespace uper
+}  // namespace uper::cli

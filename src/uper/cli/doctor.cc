@@ -19,11 +19,11 @@
 #include "uper/train/run/memory_info.h"
 #include "uper/train/run/run_record.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-constexpr std::int64_t kScantBytes = std::int64_t{1}
-                                     << 30;  // of memory or disk: enough for a small run only
+// Less free memory or disk than this is enough for a small run only.
+constexpr std::int64_t kScantBytes = std::int64_t{1} << 30;
 
 // Prints {"version": ..., "matplotlib": version or null, ...} about the Python that runs it.
 constexpr const char* kAskPython = R"(
@@ -42,7 +42,7 @@ print(json.dumps({"version": platform.python_version(), "matplotlib": drawing,
                   "torch": version("torch"), "stable_baselines3": version("stable-baselines3")}))
 )";
 
-// Nothing when there is no Python that runs.
+// Nothing if no working Python is found.
 std::optional<nlohmann::json> AskPython() {
   if (access(PythonProgram().c_str(), X_OK) != 0) return std::nullopt;
   const CommandResult result = RunPython({"-c", kAskPython});
@@ -66,7 +66,7 @@ struct Findings {
   bool draws() const { return python && !python->at("matplotlib").is_null(); }
 };
 
-// The games whose ROM is missing or not the right one.
+// The games whose ROM is missing or wrong.
 std::vector<std::string> MissingRoms() {
   std::vector<std::string> missing;
   for (const atari::Game& game : atari::kGames) {
@@ -210,7 +210,7 @@ nlohmann::ordered_json Describe(const Findings& found) {
 
 }  // namespace
 
-int Doctor(const DoctorOptions& options) {
+int RunDoctor(const DoctorOptions& options) {
   const Findings found = Examine();
   if (options.json) {
     fmt::print("{}\n", Describe(found).dump());
@@ -220,4 +220,4 @@ int Doctor(const DoctorOptions& options) {
   return kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

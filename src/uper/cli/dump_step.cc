@@ -12,7 +12,7 @@
 #include "uper/train/run/make_learner.h"
 #include "uper/train/run/run_setup.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 bool IsNature(const DumpStepOptions& options) { return options.network == "nature"; }
@@ -267,7 +267,7 @@ void AddResults(const UpdateResults& results, DumpWriter& writer) {
 
 }  // namespace
 
-int DumpStep(const DumpStepOptions& options) {
+int RunDumpStep(const DumpStepOptions& options) {
   const RunConfig config = ConfigOf(options);
   const EnvironmentSpec input = InputOf(options);
   const LearnerSpec spec = LearnerSpecFrom(config, input);
@@ -297,4 +297,4 @@ int DumpStep(const DumpStepOptions& options) {
   return kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -5,7 +5,7 @@
 #include "uper/nn/layer_spec.h"
 #include "uper/train/config/config_choices.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -198,4 +198,4 @@ std::string DumpStepSettings(const RunConfig& config, const LearnerSpec& spec, s
   return settings.dump(1, ' ', /*ensure_ascii=*/true);
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -3,7 +3,7 @@
 #include "uper/base/error.h"
 #include "uper/train/config/config_io.h"
 
-namespace uper {
+namespace uper::cli {
 
 EnvironmentOptions EnvironmentOptionsFrom(const std::vector<std::string>& assignments) {
   RunConfig config;
@@ -19,4 +19,4 @@ EnvironmentOptions EnvironmentOptionsFrom(const std::vector<std::string>& assign
   return config.environment.options;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

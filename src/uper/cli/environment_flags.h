@@ -5,10 +5,10 @@
 
 #include "uper/envs/options.h"
 
-namespace uper {
+namespace uper::cli {
 
-// The options that `--set environment.key=value` arguments ask for. Throws Error(kUsage) for other
-// keys: for commands that have no agent.
+// The environment options of `--set environment.key=value` arguments, for commands without an
+// agent. Throws Error(kUsage) for other keys.
 EnvironmentOptions EnvironmentOptionsFrom(const std::vector<std::string>& assignments);
 
-}  // namespace uper
+}  // namespace uper::cli

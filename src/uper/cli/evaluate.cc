@@ -16,18 +16,19 @@
 #include "uper/train/loop/evaluator.h"
 #include "uper/train/run/run_setup.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr std::int64_t kDefaultEpisodes = 100;
-// A film, unless the command says otherwise: an episode, and no more than half an hour of Atari.
+// Default length of a film: one episode, and at most half an hour of Atari.
 constexpr std::int64_t kVideoEpisodes = 1;
 constexpr std::int64_t kVideoFrames = 108'000;
-// Environments of `uper evaluate` share no stream with training (0) or its evaluations (from 2^32).
+// Environments of `uper evaluate` share no random stream with training (index 0) or with its
+// evaluations (indices from 2^32).
 constexpr std::uint64_t kEvaluateIndex = std::uint64_t{1} << 48;
 constexpr std::uint64_t kRandomIndex = kEvaluateIndex + 1;
 
-// The return of a policy, over the episodes that it finished.
+// The return of a policy over its finished episodes.
 struct PolicyReturn {
   EvaluationResult result;
   std::optional<double> standard_error;  // from two episodes on
@@ -45,7 +46,7 @@ PolicyReturn Summarize(EvaluationResult result) {
   return summary;
 }
 
-// What the command left open, filled in.
+// Fills in the limits that the command left open.
 EvaluateOptions WithLimits(EvaluateOptions options) {
   const bool film = !options.video.empty();
   if (options.episodes == 0 && options.frames == 0) {
@@ -145,8 +146,8 @@ std::string Verdict(const PolicyReturn& agent, const PolicyReturn& random) {
   return "No difference to a random policy is shown: the intervals meet.";
 }
 
-// Members can be seen on the CPU alone, and it has nothing but fp32: an agent that learned in
-// another precision can still be watched where there is no GPU.
+// Only the CPU learner shows the members' outputs, and it computes in fp32. An agent that learned
+// in another precision on a GPU can thus still be evaluated and filmed on a machine without one.
 void UseCpuIfNeeded(const EvaluateOptions& options, RunConfig& config) {
   const bool falls_back = config.device == DeviceChoice::kAuto && !QueryGpu().usable;
   if (options.video.empty() && !falls_back) return;
@@ -156,7 +157,7 @@ void UseCpuIfNeeded(const EvaluateOptions& options, RunConfig& config) {
 
 }  // namespace
 
-int EvaluateRun(const EvaluateOptions& given, const StopFlag& stop) {
+int RunEvaluate(const EvaluateOptions& given, const StopFlag& stop) {
   const EvaluateOptions options = WithLimits(given);
   SavedRun run = OpenRun(RunFolder(options.run));
   run.config.seed = static_cast<std::int64_t>(options.seed);
@@ -192,4 +193,4 @@ int EvaluateRun(const EvaluateOptions& given, const StopFlag& stop) {
   return kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -1,6 +1,6 @@
 #include "uper/cli/exit_code.h"
 
-namespace uper {
+namespace uper::cli {
 
 int ExitCodeFor(ErrorKind kind) {
   switch (kind) {
@@ -22,4 +22,4 @@ int ExitCodeFor(ErrorKind kind) {
   return kExitFailure;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

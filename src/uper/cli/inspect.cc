@@ -10,10 +10,10 @@
 #include "uper/train/config/resolve_config.h"
 #include "uper/train/run/run_setup.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-// One checksum over all tensors of a file, in order of their names.
+// Adds all tensors of a file in the order of their names.
 void AddTensors(const checkpoint::TensorMap& tensors, checkpoint::Checksummer& checksum) {
   for (const auto& [name, tensor] : tensors) {
     checksum.Add(std::as_bytes(std::span(name)));
@@ -28,7 +28,7 @@ std::string ParametersHash(const checkpoint::LoadedCheckpoint& checkpoint) {
   return checksum.Value();
 }
 
-// Transitions, frames, priorities and everything that decides the next draws.
+// Transitions, frames, priorities and all other state that decides the next draws.
 std::string ReplayHash(const checkpoint::LoadedCheckpoint& checkpoint) {
   checkpoint::Checksummer checksum;
   AddTensors(checkpoint.Tensors("replay"), checksum);
@@ -87,7 +87,7 @@ const char* StateName(checkpoint::FileState state) {
 
 }  // namespace
 
-int Inspect(const RunOptions& options) {
+int RunInspect(const RunOptions& options) {
   const nlohmann::ordered_json json = Describe(RunFolder(options.run));
   if (options.json) {
     fmt::print("{}\n", json.dump());
@@ -99,7 +99,7 @@ int Inspect(const RunOptions& options) {
   return kExitDone;
 }
 
-int Verify(const RunOptions& options) {
+int RunVerify(const RunOptions& options) {
   const RunFolder folder(options.run);
   if (folder.State() == RunState::kNew) {
     throw Error(ErrorKind::kMissingData, "there is no run in " + folder.path().string());
@@ -127,4 +127,4 @@ int Verify(const RunOptions& options) {
   return report.good() ? kExitDone : kExitCorrupt;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

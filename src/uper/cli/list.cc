@@ -13,7 +13,7 @@
 #include "uper/train/config/config_fields.h"
 #include "uper/train/config/config_io.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 std::vector<std::string> Names(const std::string& what) {
@@ -40,7 +40,7 @@ std::string Markdown(const std::string& what) {
 
 }  // namespace
 
-int List(const ListOptions& options) {
+int RunList(const ListOptions& options) {
   if (options.markdown) {
     fmt::print("{}", Markdown(options.what));
     return kExitDone;
@@ -54,4 +54,4 @@ int List(const ListOptions& options) {
   return kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

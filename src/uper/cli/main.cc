@@ -33,8 +33,8 @@ int Report(const char* message, int exit_code) {
 int Finish(int exit_code) {
   errno = 0;
   const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (arrived || errno == EPIPE || exit_code != kExitDone) return exit_code;
-  return Report("standard output could not be written; is the disk full?", kExitResources);
+  if (arrived || errno == EPIPE || exit_code != cli::kExitDone) return exit_code;
+  return Report("standard output could not be written; is the disk full?", cli::kExitResources);
 }
 
 }  // namespace
@@ -46,15 +46,16 @@ int Main(int argc, char** argv, const Extensions& extensions) {
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     for (const EnvironmentEntry& entry : extensions.environments) RegisterEnvironment(entry);
-    return Finish(RunCommandLine(argc, argv, stop_requested));
+    for (const PriorityRuleInfo& rule : extensions.priorities) RegisterPriorityRule(rule);
+    return Finish(cli::RunCommandLine(argc, argv, stop_requested));
   } catch (const Error& error) {
-    return Report(error.what(), ExitCodeFor(error.kind()));
+    return Report(error.what(), cli::ExitCodeFor(error.kind()));
   } catch (const std::bad_alloc&) {
-    return Report("out of memory; use fewer --jobs or smaller sizes", kExitResources);
+    return Report("out of memory; use fewer --jobs or smaller sizes", cli::kExitResources);
   } catch (const std::exception& error) {
     // A large output is written, and fails, before the end.
     const bool output_failed = std::ferror(stdout) != 0;
-    return Report(error.what(), output_failed ? kExitResources : kExitFailure);
+    return Report(error.what(), output_failed ? cli::kExitResources : cli::kExitFailure);
   }
 }
 

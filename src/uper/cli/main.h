@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "uper/core/priority.h"
 #include "uper/envs/registry.h"
 
 namespace uper {
@@ -9,6 +10,7 @@ namespace uper {
 // What a program adds to the command line.
 struct Extensions {
   std::vector<EnvironmentEntry> environments;
+  std::vector<PriorityRuleInfo> priorities;  // on the CPU
 };
 
 // The whole program `uper` with the extensions: parses the arguments, runs the command, prints

@@ -7,7 +7,7 @@
 
 #include "uper/base/error.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 void RunPlots(const std::vector<std::string>& arguments, const std::string& what) {
@@ -59,4 +59,4 @@ void WriteReportPage(const std::filesystem::path& folder) {
   RunPlots({"-m", "uper_plots.report", folder.string()}, "the report");
 }
 
-}  // namespace uper
+}  // namespace uper::cli

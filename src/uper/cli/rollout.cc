@@ -14,12 +14,12 @@
 #include "uper/cli/commands.h"
 #include "uper/cli/environment_flags.h"
 #include "uper/cli/exit_code.h"
-#include "uper/cli/video/channel_stack.h"
 #include "uper/core/moments.h"
+#include "uper/envs/observation_stack.h"
 #include "uper/envs/registry.h"
 #include "uper/train/run/memory_info.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr std::int64_t kDefaultEpisodes = 100;
@@ -27,7 +27,8 @@ constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxDumpBytes = (std::int64_t{1} << 32) - (1 << 20);  // of a plain .npz
 constexpr double kMebibyte = 1 << 20;
 
-// What one environment plays; seed, index and options decide everything, so it can be played twice.
+// Describes what one environment plays. Seed, index and options determine all of it, so it can be
+// played twice.
 struct Script {
   std::string env;
   EnvironmentOptions options;
@@ -42,7 +43,7 @@ struct Script {
   }
 };
 
-// Every step, in memory that was set aside before.
+// Records every step in memory that was reserved before.
 class StepRecorder {
  public:
   static std::int64_t BytesPerStep(const EnvironmentSpec& spec) {
@@ -50,7 +51,8 @@ class StepRecorder {
                                      sizeof(std::int32_t) + 2 * sizeof(double) + 2);
   }
 
-  StepRecorder(const EnvironmentSpec& spec, std::int64_t steps) : spec_(spec), stack_(spec) {
+  StepRecorder(const EnvironmentSpec& spec, std::int64_t steps)
+      : spec_(spec), stack_(spec, StackLayout::kChannelsLast) {
     observations_.reserve(steps * spec.observation_bytes() * spec.frame_stack);
     actions_.reserve(steps);
     rewards_.reserve(steps);
@@ -59,12 +61,15 @@ class StepRecorder {
     truncated_.reserve(steps);
   }
 
-  void StartEpisode() { stack_.Clear(); }
-  void AddObservation(std::span<const std::byte> observation) {
-    stack_.Push(observation);
-    const std::size_t before = observations_.size();
-    observations_.resize(before + stack_.bytes());
-    stack_.Write(std::span(observations_).subspan(before));
+  // `first`: of an episode.
+  void AddObservation(std::span<const std::byte> observation, bool first) {
+    std::copy(observation.begin(), observation.end(), stack_.next().begin());
+    if (first) {
+      stack_.Start();
+    } else {
+      stack_.Push();
+    }
+    observations_.insert(observations_.end(), stack_.bytes().begin(), stack_.bytes().end());
   }
   void AddStep(int action, const TimeStep& step) {
     actions_.push_back(action);
@@ -123,14 +128,15 @@ Outcome Play(const Script& script, StepRecorder* recorder, const StopFlag& stop)
   Outcome outcome;
   while (outcome.steps < script.max_steps && std::ssize(outcome.returns) < script.max_episodes) {
     environment->Reset(observation);
-    if (recorder != nullptr) recorder->StartEpisode();
     double episode_return = 0;
     const std::int64_t first_step = outcome.steps;
     for (bool last = false; !last && outcome.steps < script.max_steps;) {
       if (stop) throw Error(ErrorKind::kInterrupted, "interrupted");
       const int action = script.actions.empty() ? static_cast<int>(policy.UniformInt(actions))
                                                 : script.actions[outcome.steps];
-      if (recorder != nullptr) recorder->AddObservation(observation);
+      if (recorder != nullptr) {
+        recorder->AddObservation(observation, /*first=*/outcome.steps == first_step);
+      }
       const TimeStep step = environment->Step(action, observation);
       if (recorder != nullptr) recorder->AddStep(action, step);
       ++outcome.steps;
@@ -168,13 +174,13 @@ Script ScriptFrom(const RolloutOptions& options) {
   return script;
 }
 
-// How much of `total` the index-th of `count` has, those in front the larger shares.
+// The share of `total` for the index-th of `count`. The first ones get the larger shares.
 std::int64_t ShareOf(std::int64_t total, int count, int index) {
   if (total == kUnlimited) return kUnlimited;
   return total / count + (index < total % count ? 1 : 0);
 }
 
-// The environments take turns: of episodes, one after the other has the next.
+// Joins the outcomes of several environments. Their episodes alternate.
 Outcome InTurns(std::span<const Outcome> parts) {
   Outcome all;
   std::size_t longest = 0;
@@ -193,7 +199,7 @@ Outcome InTurns(std::span<const Outcome> parts) {
   return all;
 }
 
-// Each environment plays its share by itself, so that none waits for another.
+// Each environment plays its share on its own, so that none waits for another.
 Outcome PlayBesideEachOther(const Script& script, const RolloutOptions& options,
                             const StopFlag& stop) {
   std::vector<Outcome> parts(options.environments);
@@ -209,7 +215,7 @@ Outcome PlayBesideEachOther(const Script& script, const RolloutOptions& options,
   return InTurns(parts);
 }
 
-// Refuses a dump that would not fit, before memory is taken.
+// Throws if a dump would not fit into memory or into an .npz file.
 void CheckDumpSize(const EnvironmentSpec& spec, std::int64_t steps) {
   const double bytes =
       static_cast<double>(steps) * static_cast<double>(StepRecorder::BytesPerStep(spec));
@@ -227,13 +233,13 @@ void CheckDumpSize(const EnvironmentSpec& spec, std::int64_t steps) {
   }
 }
 
-// Plays a first time to count the steps, so that the second time no memory has to grow.
+// Plays once to count the steps, so that the second time all memory can be reserved before.
 Outcome PlayAndDump(const Script& script, const std::filesystem::path& path, const StopFlag& stop) {
   const EnvironmentSpec spec = script.MakeGame()->spec();
   if (script.max_steps < kUnlimited && script.max_episodes == kUnlimited) {
     CheckDumpSize(spec, script.max_steps);
   }
-  NpzWriter file(path);  // a bad path is found out before playing
+  NpzWriter file(path);  // throws for a bad path before playing
   const std::int64_t steps = Play(script, nullptr, stop).steps;
   CheckDumpSize(spec, steps);
   StepRecorder recorder(spec, steps);
@@ -280,7 +286,7 @@ void PrintText(const nlohmann::ordered_json& json) {
   const std::int64_t unfinished = json.at("unfinished_steps");
   if (episodes > 0) {
     fmt::print(
-        "{}: mean return {:.3f}{} over {} episode{}; {:.1f} steps an episode, from {} to {}\n",
+        "{}: mean return {:.3f}{} over {} episode{}; {:.1f} steps per episode, from {} to {}\n",
         json.at("env").get<std::string>(), json.at("mean_return").get<double>(),
         episodes > 1
             ? fmt::format(" +- {:.3f} (standard error)", json.at("standard_error").get<double>())
@@ -298,7 +304,7 @@ void PrintText(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-int Rollout(const RolloutOptions& options, const StopFlag& stop) {
+int RunRollout(const RolloutOptions& options, const StopFlag& stop) {
   const Script script = ScriptFrom(options);
   const Outcome outcome = options.dump.empty() ? PlayBesideEachOther(script, options, stop)
                                                : PlayAndDump(script, options.dump, stop);
@@ -314,4 +320,4 @@ int Rollout(const RolloutOptions& options, const StopFlag& stop) {
   return kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

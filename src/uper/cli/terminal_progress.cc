@@ -6,18 +6,16 @@
 #include <cmath>
 #include <cstdio>
 
-namespace uper {
+#include "uper/base/seconds_since.h"
+
+namespace uper::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kBarWidth = 30;
+constexpr int kProgressBarWidth = 30;
 constexpr auto kRedrawPeriod = std::chrono::milliseconds(100);
 constexpr int kPlainStepPercent = 25;  // one line per quarter when not on a terminal
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 
@@ -46,6 +44,12 @@ void TerminalProgress::TaskDone() {
   Draw();
 }
 
+void TerminalProgress::Warn(const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  if (terminal_) fmt::print(stderr, "\r\033[K");
+  fmt::print(stderr, "uper: {}\n", message);
+}
+
 void TerminalProgress::Draw() {
   const double share = tasks_ == 0 ? 0 : static_cast<double>(done_) / static_cast<double>(tasks_);
   const int percent = static_cast<int>(100 * share);
@@ -63,10 +67,10 @@ void TerminalProgress::Draw() {
   const auto now = Clock::now();
   if (done_ < tasks_ && now - last_draw_ < kRedrawPeriod) return;
   last_draw_ = now;
-  const int filled = static_cast<int>(kBarWidth * share);
+  const int filled = static_cast<int>(kProgressBarWidth * share);
   fmt::print(stderr, "\r{:<20} [{:=<{}}{:{}}] {:3} % {}{}\033[K", name_, "", filled, "",
-             kBarWidth - filled, percent, Clocked(elapsed), left);
+             kProgressBarWidth - filled, percent, Clocked(elapsed), left);
   std::fflush(stderr);
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -7,13 +7,13 @@
 
 #include "experiments/framework/figure.h"
 
-namespace uper {
+namespace uper::cli {
 
-// 5:07, or 2:05:07 from an hour on.
+// Minutes and seconds (5:07), with hours from one hour on (2:05:07).
 std::string Clocked(double seconds);
 
-// A progress bar with the time left on standard error; plain lines when that is not a terminal.
-// Thread-safe.
+// Draws a progress bar with the remaining time on standard error, or prints plain lines if that is
+// not a terminal. Thread-safe.
 class TerminalProgress : public experiments::ProgressSink {
  public:
   explicit TerminalProgress(std::string name);
@@ -21,6 +21,7 @@ class TerminalProgress : public experiments::ProgressSink {
 
   void AddTasks(std::size_t tasks) override;
   void TaskDone() override;
+  void Warn(const std::string& message) override;
 
  private:
   void Draw();
@@ -36,4 +37,4 @@ class TerminalProgress : public experiments::ProgressSink {
   std::chrono::steady_clock::time_point last_draw_;
 };
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -18,7 +18,7 @@
 #include "uper/train/run/run_record.h"
 #include "uper/train/run/run_setup.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 ConfigInputs InputsFrom(const TrainOptions& options) {
@@ -55,16 +55,17 @@ void WriteRunStart(const RunFolder& folder, const RunConfig& config,
   record.machine.instruction_path = cpu::SimdTargetName();
   if (ResolveDevice(config) == DeviceChoice::kCuda) record.machine.gpu = QueryGpu().name;
   WriteRunRecord(folder.run_json(), record);
-  WriteFileAtomically(folder.config(), DumpToml(config));  // last: it makes the folder a run
+  WriteFileAtomically(folder.config(),
+                      DumpToml(config));  // last, because this file makes the folder a run
 }
 
-// So that the run can be continued and evaluated from any folder.
+// Makes it possible to continue and evaluate the run from any folder.
 void MakeRomFolderAbsolute(RunConfig& config) {
   std::string& roms = config.environment.options.rom_dir;
   if (!roms.empty()) roms = std::filesystem::absolute(roms).lexically_normal().string();
 }
 
-// The configuration to go on with, or nothing if the run has ended already.
+// The configuration to continue with, or nothing if the run has finished.
 std::optional<RunConfig> Continued(const RunFolder& folder, const RunConfig& requested) {
   RunConfig stored = ReadDumpedConfig(folder.config());
   MakeRomFolderAbsolute(stored);
@@ -114,7 +115,7 @@ void PrintSummary(const RunFolder& folder, bool json, std::FILE* out) {
     fmt::print(out, "{}\n", result.dump());
     return;
   }
-  fmt::print(out, "{}: {} frames, {} updates, final evaluation {}, {:.0f} frames a second\n",
+  fmt::print(out, "{}: {} frames, {} updates, final evaluation {}, {:.0f} frames per second\n",
              folder.path().string(), summary.frames, summary.updates,
              summary.final_eval_return ? fmt::format("{:.2f}", *summary.final_eval_return) : "none",
              summary.frames_per_second);
@@ -122,13 +123,13 @@ void PrintSummary(const RunFolder& folder, bool json, std::FILE* out) {
 
 }  // namespace
 
-int Train(const TrainOptions& options, const StopFlag& stop) {
+int RunTrain(const TrainOptions& options, const StopFlag& stop) {
   std::FILE* const messages = options.log != nullptr ? options.log : stderr;
   std::FILE* const results = options.log != nullptr ? options.log : stdout;
   RunConfig config = ResolveConfig(InputsFrom(options));
   FillAutomaticKeys(config, FramesPerStepOf(config));
   MakeRomFolderAbsolute(config);
-  // What cannot work is found out before anything is written.
+  // Errors that can be known now are thrown before anything is written.
   ResolveDevice(config);
   CheckEnvironmentFor(config);
   const RunFolder folder(options.folder.empty() ? DefaultFolder(config) : options.folder);
@@ -167,4 +168,4 @@ int Train(const TrainOptions& options, const StopFlag& stop) {
   return kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -7,10 +7,10 @@
 
 #include "uper/cli/terminal_progress.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-constexpr int kBarWidth = 20;
+constexpr int kTrainBarWidth = 20;
 
 std::string Number(const MetricsRow::Value& value) {
   return value ? fmt::format("{:.3g}", *value) : "-";
@@ -48,7 +48,7 @@ void TrainDisplay::Show(const TrainingProgress& progress) {
   if (progress.row != nullptr) {
     last_row_ = RowText(*progress.row);
     if (!terminal_) {
-      fmt::print(out_, "{} frames ({:.0f} %), {:.0f} a second, {}: {}\n", progress.frames,
+      fmt::print(out_, "{} frames ({:.0f} %), {:.0f} per second, {}: {}\n", progress.frames,
                  100 * share, speed, left, last_row_);
     }
   }
@@ -56,11 +56,11 @@ void TrainDisplay::Show(const TrainingProgress& progress) {
     fmt::print(out_, "{} frames: evaluating\n", progress.frames);
   }
   if (!terminal_) return;
-  const int filled = static_cast<int>(kBarWidth * share);
+  const int filled = static_cast<int>(kTrainBarWidth * share);
   fmt::print(out_, "\r[{:=<{}}{:{}}] {:3.0f} % {:.0f} frames/s {} | {}\033[K", "", filled, "",
-             kBarWidth - filled, 100 * share, speed, progress.evaluating ? "evaluating" : left,
+             kTrainBarWidth - filled, 100 * share, speed, progress.evaluating ? "evaluating" : left,
              last_row_);
   std::fflush(out_);
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -5,10 +5,10 @@
 
 #include "uper/train/loop/trainer.h"
 
-namespace uper {
+namespace uper::cli {
 
-// Shows a training run: one line that is redrawn on a terminal, with a permanent line for every row
-// of metrics.csv; only the latter when `out` is not a terminal.
+// Shows the progress of a training run. On a terminal it redraws one line. Elsewhere it prints a
+// line for every row of metrics.csv and for every evaluation.
 class TrainDisplay {
  public:
   explicit TrainDisplay(std::FILE* out);
@@ -24,7 +24,7 @@ class TrainDisplay {
 
   std::FILE* const out_;
   const bool terminal_;
-  std::string last_row_;  // what the redrawn line repeats of the newest row
+  std::string last_row_;  // text of the newest row, for the redrawn line
 };
 
-}  // namespace uper
+}  // namespace uper::cli

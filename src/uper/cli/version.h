@@ -2,8 +2,8 @@
 
 #include <string>
 
-namespace uper {
+namespace uper::cli {
 
-std::string ProgramVersion();   // as in "0.2.0"
-std::string ProgramRevision();  // of git, with "-dirty" if files were changed
-}  // namespace uper
+std::string ProgramVersion();   // "0.2.0"
+std::string ProgramRevision();  // git revision, with "-dirty" if files were changed
+}  // namespace uper::cli

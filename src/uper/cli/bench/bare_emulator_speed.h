@@ -3,11 +3,11 @@
 #include "uper/base/threads/parallel.h"
 #include "uper/train/config/config.h"
 
-namespace uper {
+namespace uper::cli {
 
-// Frames a second of the bare emulator on one core, without observations, played for about so many
-// seconds; 0 for environments without an emulator.
+// Frames per second of the bare emulator on one core, without observations. It plays for about
+// `seconds`. Returns 0 for environments without an emulator.
 double RawFramesPerSecond(const EnvironmentConfig& environment, double seconds,
                           const StopFlag& stop);
 
-}  // namespace uper
+}  // namespace uper::cli

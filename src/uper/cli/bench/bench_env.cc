@@ -16,7 +16,7 @@
 #include "uper/envs/registry.h"
 #include "uper/train/loop/actors.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr std::size_t kActionsDrawn = std::size_t{1} << 16;
@@ -24,7 +24,7 @@ constexpr std::string_view kAtari = "atari/";
 constexpr int kAtariFramesPerStep = 4;
 constexpr int kPoolEnvironmentsPerThread = 4;
 
-// Actions are drawn beforehand, so that only the environment is timed.
+// Actions are drawn in advance, so that only the environment is timed.
 std::vector<int> DrawActions(int actions, std::uint64_t index) {
   RandomStream stream(1, "bench actions", index);
   std::vector<int> drawn(kActionsDrawn);
@@ -32,11 +32,11 @@ std::vector<int> DrawActions(int actions, std::uint64_t index) {
   return drawn;
 }
 
-// Something that plays by itself, step after step.
+// Plays step after step.
 class Player {
  public:
   virtual ~Player() = default;
-  // Returns the frames played, resets not counted.
+  // Returns the frames played, without resets.
   virtual std::int64_t Play(std::int64_t steps) = 0;
 };
 
@@ -67,7 +67,7 @@ class EnvironmentPlayer final : public Player {
   std::size_t position_ = 0;
 };
 
-// The bare emulator: frames and its own resets, no observation.
+// Plays the bare emulator: frames and its own resets, no observations.
 class RawPlayer final : public Player {
  public:
   RawPlayer(const std::string& name, const EnvironmentOptions& options, std::uint64_t index)
@@ -110,13 +110,13 @@ Players MakePlayers(const BenchEnvOptions& options, int count) {
   return players;
 }
 
-// How long to play between two looks at the clock, and in all.
+// How many steps to play before the clock is read again, and how long to play in all.
 struct Pace {
   std::int64_t steps_per_look = 1000;
   double seconds = 0.2;
 };
 
-// Frames a second of all players together, each on its thread.
+// Frames per second of all players together, each on its own thread.
 double MeasureApart(Players& players, const Pace& pace, const StopFlag& stop) {
   std::vector<std::int64_t> frames(players.size());
   const auto start = std::chrono::steady_clock::now();
@@ -133,7 +133,7 @@ double MeasureApart(Players& players, const Pace& pace, const StopFlag& stop) {
   return static_cast<double>(total) / elapsed;
 }
 
-// Frames a second of players that all step once, again and again, as in vectorised acting.
+// Frames per second of players that step together, as in vectorized acting.
 double MeasureTogether(Players& players, ThreadPool& pool, const Pace& pace, const StopFlag& stop) {
   std::vector<std::int64_t> frames(players.size());
   const auto start = std::chrono::steady_clock::now();
@@ -160,8 +160,8 @@ int BenchBuiltIn(const BenchEnvOptions& options, const StopFlag& stop) {
   for (int i = 0; i < options.repeats; ++i) values.push_back(MeasureApart(players, {}, stop));
   const Timing speed = Summary(std::move(values));
   if (options.json) {
-    // A built-in game draws its observation as part of a step: there is nothing below it to time,
-    // so its raw speed is its speed.
+    // A built-in game writes its observation as part of a step. No emulator lies below it, so its
+    // raw speed is its speed.
     const nlohmann::ordered_json json = {{"env", options.env},
                                          {"threads", options.threads},
                                          {"frames_per_second", speed.median},
@@ -171,7 +171,7 @@ int BenchBuiltIn(const BenchEnvOptions& options, const StopFlag& stop) {
     fmt::print("{}\n", json.dump());
   } else {
     fmt::print(
-        "{}, {} thread{}: {:.0f} frames a second [{:.0f}, {:.0f}] (median, lowest and "
+        "{}, {} thread{}: {:.0f} frames per second [{:.0f}, {:.0f}] (median, lowest and "
         "highest of {})\n",
         options.env, options.threads, options.threads == 1 ? "" : "s", speed.median, speed.low,
         speed.high, options.repeats);
@@ -180,13 +180,13 @@ int BenchBuiltIn(const BenchEnvOptions& options, const StopFlag& stop) {
 }
 
 struct AtariSpeeds {
-  Timing ours, raw;       // one a thread
+  Timing ours, raw;       // one environment per thread
   Timing pool, raw_pool;  // in step
   int environments = 0;
   nlohmann::json peers = nlohmann::json::array();
 };
 
-// The four take turns, so that what else the machine does meets all of them.
+// The four take turns, so that other load on the machine affects all of them alike.
 AtariSpeeds MeasureAtari(const BenchEnvOptions& options, const StopFlag& stop) {
   const Pace pace = {.steps_per_look = 25, .seconds = 0.5};
   AtariSpeeds speeds;
@@ -239,10 +239,10 @@ int BenchAtari(const BenchEnvOptions& options, const StopFlag& stop) {
     fmt::print("{}\n", Describe(options, speeds).dump());
     return kExitDone;
   }
-  fmt::print("{}, {} thread{}, frames a second: median [lowest, highest] of {}\n", options.env,
+  fmt::print("{}, {} thread{}, frames per second: median [lowest, highest] of {}\n", options.env,
              options.threads, options.threads == 1 ? "" : "s", options.repeats);
-  PrintLine("one environment a thread", speeds.ours);
-  PrintLine("the bare emulator, one a thread", speeds.raw);
+  PrintLine("one environment per thread", speeds.ours);
+  PrintLine("the bare emulator, one per thread", speeds.raw);
   fmt::print("{:<44}{:>12.3f}\n", "environment / emulator", speeds.ours.median / speeds.raw.median);
   PrintLine(fmt::format("{} environments in step", speeds.environments), speeds.pool);
   PrintLine(fmt::format("{} bare emulators in step", speeds.environments), speeds.raw_pool);
@@ -266,10 +266,10 @@ double RawFramesPerSecond(const EnvironmentConfig& environment, double seconds,
   return MeasureApart(players, {.steps_per_look = 25, .seconds = seconds}, stop);
 }
 
-int BenchEnv(const BenchEnvOptions& options, const StopFlag& stop) {
+int RunBenchEnv(const BenchEnvOptions& options, const StopFlag& stop) {
   const bool atari = options.env.starts_with(kAtari) &&
                      atari::FindGame(options.env.substr(kAtari.size())) != nullptr;
   return atari ? BenchAtari(options, stop) : BenchBuiltIn(options, stop);
 }
 
-}  // namespace uper
+}  // namespace uper::cli

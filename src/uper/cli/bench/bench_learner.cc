@@ -17,20 +17,20 @@
 #include "uper/train/run/make_learner.h"
 #include "uper/train/run/run_setup.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr double kSecondsPerMeasurement = 0.2;
-constexpr int kActsPerRepeat = 3;  // each after an update of its own
-constexpr int kManyActs = 16;      // environments that decide together
-constexpr int kUpdatesInARow = 4;  // which so many environments make due in a round of 64 frames
+constexpr int kActsPerRepeat = 3;  // each after its own update
+constexpr int kManyActs = 16;      // decisions at once, one per environment
+constexpr int kUpdatesInARow = 4;  // due in a round of kManyActs environments (64 frames)
 
-// From a memory on the GPU, as in training.
+// Times with the replay memory on the GPU, as in training.
 struct ResidentTimes {
-  Timing update;         // queued one by one
-  Timing update_in_row;  // one of kUpdatesInARow that are queued at once
+  Timing update;         // updates queued one by one
+  Timing update_in_row;  // one of kUpdatesInARow updates that are queued at once
   Timing act;
-  Timing act_many;  // kManyActs
+  Timing act_many;  // kManyActs decisions at once
 };
 
 struct LearnerTimes {
@@ -53,8 +53,8 @@ Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
   return Summary(std::move(values));
 }
 
-// From when the frames are there until the values are. As in training there is time between two
-// decisions, in which the games play.
+// The time from complete frames to action values. As in training, the games play for a while
+// between two decisions.
 Timing MeasureResidentAct(const MeasureOptions& options, SyntheticGpuRun& loop, int count,
                           const StopFlag& stop) {
   constexpr int kActs = 1000;  // a repeat
@@ -119,7 +119,7 @@ LearnerTimes MeasureLearner(const BenchLearnerOptions& options, const RunConfig&
   return times;
 }
 
-// The same update for benchmarks/learner_peers.py.
+// Describes the same update for benchmarks/learner_peers.py.
 nlohmann::json PeerSettings(const BenchLearnerOptions& options, const RunConfig& config,
                             const LearnerSpec& spec, int threads) {
   return {{"network", options.network},
@@ -193,38 +193,15 @@ void PrintTable(const BenchLearnerOptions& options, const LearnerTimes& times,
   }
 }
 
-}  // namespace
+// The device as the table names it.
+std::string DeviceText(const LearnerSpec& spec, int threads, bool gpu) {
+  if (gpu) return fmt::format("{}, {}", QueryGpu().name, ChoiceName(spec.precision));
+  return fmt::format("{} thread{}, {}", threads, threads == 1 ? "" : "s", cpu::SimdTargetName());
+}
 
-int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
-  if (!options.instructions.empty()) cpu::UseSimdTarget(options.instructions);
-  if (options.parts) return BenchStepParts(options, stop);
-  const RunConfig config = ConfigOf(options);
-  const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));
-  const int threads = options.threads > 0 ? options.threads : AvailableCores();
-  const bool gpu = ResolveDevice(config) == DeviceChoice::kCuda;
-  if (gpu && !options.instructions.empty()) {
-    throw Error(ErrorKind::kUsage, "--instructions is about the CPU: use --device cpu with it");
-  }
-  WarnCpuFallback(config);
-  LearnerTimes times;
-  {
-    ThreadPool pool(threads);  // gone before the peers run: they get the cores for themselves
-    times = MeasureLearner(options, config, spec, pool, stop);
-  }
-  // The peers of a GPU are in benchmarks/gpu/.
-  const nlohmann::ordered_json peers =
-      gpu || !options.peers
-          ? nlohmann::ordered_json::array()
-          : PeersJson(RunPeers("learner_peers.py", PeerSettings(options, config, spec, threads)),
-                      times.update);
-  if (!options.json) {
-    PrintTable(options, times,
-               gpu ? fmt::format("{}, {}", QueryGpu().name, ChoiceName(spec.precision))
-                   : fmt::format("{} thread{}, {}", threads, threads == 1 ? "" : "s",
-                                 cpu::SimdTargetName()),
-               peers);
-    return kExitDone;
-  }
+nlohmann::ordered_json Describe(const BenchLearnerOptions& options, const LearnerSpec& spec,
+                                int threads, bool gpu, const LearnerTimes& times,
+                                const nlohmann::ordered_json& peers) {
   nlohmann::ordered_json json = {{"agent", options.agent},
                                  {"network", options.network},
                                  {"actions", options.actions},
@@ -251,8 +228,39 @@ int BenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
     json["act_resident_us"] = 1e6 * times.resident->act.median;
     json["act_16_resident_us"] = 1e6 * times.resident->act_many.median;
   }
-  fmt::print("{}\n", json.dump());
+  return json;
+}
+
+}  // namespace
+
+int RunBenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
+  if (!options.instructions.empty()) cpu::UseSimdTarget(options.instructions);
+  if (options.parts) return BenchStepParts(options, stop);
+  const RunConfig config = ConfigOf(options);
+  const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));
+  const int threads = options.threads > 0 ? options.threads : AvailableCores();
+  const bool gpu = ResolveDevice(config) == DeviceChoice::kCuda;
+  if (gpu && !options.instructions.empty()) {
+    throw Error(ErrorKind::kUsage, "--instructions is about the CPU: use --device cpu with it");
+  }
+  WarnCpuFallback(config);
+  LearnerTimes times;
+  {
+    ThreadPool pool(threads);  // ends before the peers run, so that they have all cores
+    times = MeasureLearner(options, config, spec, pool, stop);
+  }
+  // Peers on a GPU have their own scripts in benchmarks/gpu/.
+  const nlohmann::ordered_json peers =
+      gpu || !options.peers
+          ? nlohmann::ordered_json::array()
+          : PeersJson(RunPeers("learner_peers.py", PeerSettings(options, config, spec, threads)),
+                      times.update);
+  if (options.json) {
+    fmt::print("{}\n", Describe(options, spec, threads, gpu, times, peers).dump());
+  } else {
+    PrintTable(options, times, DeviceText(spec, threads, gpu), peers);
+  }
   return kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

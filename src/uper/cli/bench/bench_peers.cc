@@ -8,7 +8,7 @@
 #include "uper/base/error.h"
 #include "uper/cli/python_tools.h"
 
-namespace uper {
+namespace uper::cli {
 
 nlohmann::json RunPeers(const std::string& script, const nlohmann::json& settings) {
   if (access(PythonProgram().c_str(), X_OK) != 0) {
@@ -26,4 +26,4 @@ nlohmann::json RunPeers(const std::string& script, const nlohmann::json& setting
   return nlohmann::json::parse(result.output);
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -14,13 +14,13 @@
 #include "uper/core/importance_weights.h"
 #include "uper/replay/replay_buffer.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr double kPriorityExponent = 0.6;
 constexpr double kImportanceExponent = 0.4;
 
-// One memory under test: what a trainer does with it, on batches that are ready beforehand.
+// A replay memory under test with the operations of a trainer, on batches prepared before.
 struct Subject {
   std::string name;
   std::function<void()> insert;               // one item
@@ -28,14 +28,14 @@ struct Subject {
   std::function<void(std::uint64_t)> update;  // a batch of random items; the argument varies it
 };
 
-// Nanoseconds per item.
+// Measures nanoseconds per item.
 Timing Measure(const BenchReplayOptions& options, const StopFlag& stop, std::size_t items_per_call,
                const std::function<void(std::uint64_t)>& call) {
   return Scaled(MeasureSeconds({.repeats = options.repeats, .calls_per_look = 16}, stop, call),
                 1e9 / static_cast<double>(items_per_call));
 }
 
-// Random priorities and items, made before the clock starts.
+// Random priorities and items. They are drawn before the clock starts.
 struct Workload {
   Workload(std::size_t entries, std::size_t batch_size) : batch(batch_size) {
     RandomStream stream(1, "bench replay");
@@ -43,7 +43,7 @@ struct Workload {
     for (std::uint64_t& item : items) item = stream.UniformInt(entries);
   }
 
-  // A batch of the tables, another one for each number.
+  // A batch from the tables. Different numbers give different batches.
   std::span<const double> Priorities(std::uint64_t number) const {
     return std::span(priorities).subspan(Offset(number), batch);
   }
@@ -83,7 +83,7 @@ class OurMemory {
             .update = [this](std::uint64_t number) { Update(number); }};
   }
 
-  // What was measured did happen: draws favour large priorities, no update was lost.
+  // Checks that the measured work was done: draws favor large priorities and no update was lost.
   void CheckWork() {
     UPER_CHECK(buffer_.counters().updates_of_evicted == 0, "an update missed its item");
     UPER_CHECK(buffer_.counters().invalid_updates == 0, "an update was refused");
@@ -134,7 +134,7 @@ class PlainMemory {
 
  private:
   void Insert() {
-    tree_.Set(next_, 1.0);  // the largest priority, whose power was taken when it was found
+    tree_.Set(next_, 1.0);  // the largest priority; its power was taken when it was stored
     next_ = next_ + 1 == entries_ ? 0 : next_ + 1;
   }
 
@@ -157,7 +157,7 @@ class PlainMemory {
 
   const Workload& workload_;
   const std::size_t entries_;
-  benchmarks::PlainSumTree tree_;
+  PlainSumTree tree_;
   RandomStream stream_;
   std::size_t next_ = 0;
   std::vector<double> probabilities_;
@@ -231,7 +231,7 @@ void PrintJson(const std::vector<Row>& rows, const BenchReplayOptions& options) 
 
 }  // namespace
 
-int BenchReplay(const BenchReplayOptions& options, const StopFlag& stop) {
+int RunBenchReplay(const BenchReplayOptions& options, const StopFlag& stop) {
   const std::size_t entries = static_cast<std::size_t>(options.entries);
   const Workload workload(entries, static_cast<std::size_t>(options.batch));
   std::vector<Row> rows;
@@ -255,4 +255,4 @@ int BenchReplay(const BenchReplayOptions& options, const StopFlag& stop) {
   return kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

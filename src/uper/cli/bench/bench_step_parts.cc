@@ -15,7 +15,7 @@
 #include "uper/nn/cpu/update_cost.h"
 #include "uper/train/run/make_learner.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr double kSecondsPerMeasurement = 0.2;
@@ -36,7 +36,7 @@ struct PartRow {
   double seconds = 0;
 };
 
-// Seconds of each part in one update: of the fastest of the measurements, as a whole.
+// Seconds of each part of an update, from the measurement with the fastest update.
 std::vector<double> MeasureParts(const BenchLearnerOptions& options, cpu::CpuLearner& learner,
                                  const RandomBatch& batch, const StopFlag& stop) {
   std::vector<double> best;
@@ -139,4 +139,4 @@ int BenchStepParts(const BenchLearnerOptions& options, const StopFlag& stop) {
   return kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

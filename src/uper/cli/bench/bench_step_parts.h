@@ -2,10 +2,10 @@
 
 #include "uper/cli/commands.h"
 
-namespace uper {
+namespace uper::cli {
 
-// `uper bench learner --parts`: where an update on the CPU spends its time, beside what the machine
-// can do.
+// `uper bench learner --parts`: the time of each part of an update on the CPU, compared with the
+// best speeds of the machine.
 int BenchStepParts(const BenchLearnerOptions& options, const StopFlag& stop);
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "uper/base/error.h"
+#include "uper/base/seconds_since.h"
 #include "uper/base/threads/parallel.h"
 
-namespace uper {
+namespace uper::cli {
 
-// What the benchmarks share: a quantity measured several times, with its spread.
+// Shared by the benchmarks: a quantity that is measured several times, with its spread.
 
 struct Timing {
   double median = 0;
@@ -20,39 +21,35 @@ struct Timing {
   double high = 0;
 };
 
-// Of one or more values; the median of an even number is the upper of the two in the middle.
+// REQUIRES: at least one value. For an even number of values the median is the upper middle one.
 inline Timing Summary(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return {.median = values[values.size() / 2], .low = values.front(), .high = values.back()};
 }
 
-// In another unit. REQUIRES: factor > 0.
+// The timing in another unit. REQUIRES: factor > 0.
 inline Timing Scaled(const Timing& timing, double factor) {
   return {
       .median = timing.median * factor, .low = timing.low * factor, .high = timing.high * factor};
 }
 
-// [low, high], as the key `..._spread` holds it.
+// [low, high]: the value of a key `..._spread`.
 inline nlohmann::ordered_json SpreadJson(const Timing& timing) {
   return nlohmann::ordered_json{timing.low, timing.high};
 }
 
-// What the scripts in benchmarks/ print: {"median": m, "low": l, "high": h}.
+// Reads {"median": m, "low": l, "high": h}, which the scripts in benchmarks/ print.
 inline Timing TimingFrom(const nlohmann::json& json) {
   return {.median = json.at("median"), .low = json.at("low"), .high = json.at("high")};
 }
 
-inline double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 struct MeasureOptions {
   int repeats = 7;
-  double least_seconds = 0.1;  // of one measurement
-  int calls_per_look = 1;      // calls between two looks at the clock
+  double least_seconds = 0.1;  // of each measurement
+  int calls_per_look = 1;      // calls before the clock is read again
 };
 
-// Seconds a call. `call` gets a number that is another one each time. Throws Error(kInterrupted).
+// Seconds per call. `call` gets a new number each time. Throws Error(kInterrupted).
 inline Timing MeasureSeconds(const MeasureOptions& options, const StopFlag& stop,
                              const std::function<void(std::uint64_t)>& call) {
   std::vector<double> values;
@@ -71,4 +68,4 @@ inline Timing MeasureSeconds(const MeasureOptions& options, const StopFlag& stop
   return Summary(std::move(values));
 }
 
-}  // namespace uper
+}  // namespace uper::cli

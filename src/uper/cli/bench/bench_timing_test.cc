@@ -5,7 +5,9 @@
 #include <set>
 #include <thread>
 
-namespace uper {
+#include "uper/base/error_for_tests.h"
+
+namespace uper::cli {
 namespace {
 
 TEST(BenchTimingTest, SummaryIsMedianAndRange) {
@@ -40,13 +42,11 @@ TEST(BenchTimingTest, MeasuresSecondsOfOneCall) {
 
 TEST(BenchTimingTest, StopEndsAMeasurement) {
   StopFlag stop = false;
-  try {
+  const Thrown thrown = Catch([&] {
     MeasureSeconds({.least_seconds = 1e9}, stop, [&](std::uint64_t number) { stop = number == 5; });
-    FAIL() << "went on";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kInterrupted);
-  }
+  });
+  EXPECT_EQ(thrown.kind, ErrorKind::kInterrupted);
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cli

@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "uper/base/files/temporary_folder.h"
 #include "uper/base/random.h"
 #include "uper/cli/bench/bare_emulator_speed.h"
 #include "uper/cli/bench/bench_peers.h"
@@ -15,25 +16,25 @@
 #include "uper/cli/bench/emulator_turns.h"
 #include "uper/cli/commands.h"
 #include "uper/cli/exit_code.h"
-#include "uper/cli/temporary_folder.h"
 #include "uper/envs/registry.h"
 #include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/train/config/config_choices.h"
 #include "uper/train/config/resolve_config.h"
 #include "uper/train/run/run_setup.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr std::int64_t kMostWarmUpTransitions = 100;
 
-constexpr std::int64_t kSaves = 5;     // with a filled replay memory
-constexpr double kTurnSeconds = 0.15;  // of the bare emulator, in turns with training
-constexpr double kRawSeconds = 2;      // before and after, where several environments or runs train
+constexpr std::int64_t kSaves = 5;     // checkpoints of a run with a filled replay memory
+constexpr double kTurnSeconds = 0.15;  // of the bare emulator between two turns of training
+constexpr double kRawSeconds = 2;      // of the bare emulator before and after other runs
 
-// The agent's own configuration but for: the length, learning from frame 100 on (--set may change
-// that), on Atari exploration at its end, one log row and one checkpoint at the end, which is not
-// timed (with a filled memory kSaves of them, which are), no evaluation.
+// The agent's own configuration except for these keys. Learning starts at frame 100 or before
+// (--set may change that). On Atari exploration is at its final value. There is one log row, at the
+// end, and no evaluation. The one checkpoint at the end is not timed. With a filled replay memory
+// there are kSaves checkpoints, and they are timed.
 RunConfig ConfigOf(const BenchTrainOptions& options) {
   const std::int64_t warm_up =
       std::clamp<std::int64_t>(options.frames / 10, 1, kMostWarmUpTransitions);
@@ -70,24 +71,24 @@ RunConfig ConfigOf(const BenchTrainOptions& options) {
 struct TrainTimes {
   std::int64_t frames = 0;
   std::int64_t updates = 0;
-  double seconds = 0;  // without the last save and the bare emulator's turns
+  double seconds = 0;  // without the last save and the turns of the bare emulator
   TimeBreakdown spent;
   checkpoint::SaveTimes saves;
   double final_save_seconds = 0;
-  // With a filled memory only.
+  // Only with a filled replay memory.
   double fill_seconds = 0;
-  double first_save_seconds = 0;  // of the whole memory at once
+  double first_save_seconds = 0;  // saves the whole replay memory at once
   double restore_seconds = 0;
 
   double FramesPerSecond() const { return static_cast<double>(frames) / seconds; }
   double UpdatesPerSecond() const { return static_cast<double>(updates) / seconds; }
 };
 
-// Where runs wait for each other. When one fails nobody waits any more.
+// Runs wait here for each other. When one fails, no run waits any more.
 class StartBarrier {
  public:
   explicit StartBarrier(int runs) : missing_(runs) {}
-  // Returns whether all have arrived, and well.
+  // Returns whether all runs have arrived without failure.
   bool Await(const StopFlag& stop) const {
     while (missing_ > 0 && !failed_ && !stop) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -117,8 +118,8 @@ TrainerCallbacks WarningsOnly() {
           .warn = [](const std::string& message) { fmt::print(stderr, "uper: {}\n", message); }};
 }
 
-// Warnings, and what is to be done now and then: `turns` (may be null) take the next one; an
-// interruption or the end of a run, which writes its one log row then, ends all runs.
+// Prints warnings and steers the runs. An interruption or the end of one run sets `over`, which
+// ends all runs. `turns` (may be null) is called between steps.
 TrainerCallbacks CallbacksOf(AlternatingBaseline* turns, StopFlag& over, const StopFlag& stop) {
   TrainerCallbacks callbacks = WarningsOnly();
   callbacks.progress = [turns, &over, &stop](const TrainingProgress& now) {
@@ -128,10 +129,10 @@ TrainerCallbacks CallbacksOf(AlternatingBaseline* turns, StopFlag& over, const S
   return callbacks;
 }
 
-// Plays random actions into a memory that nobody learns from yet.
+// Fills the replay memory with transitions of random actions.
 void FillReplay(const RunConfig& config, std::int64_t transitions, TransitionStore& store,
                 const StopFlag& stop) {
-  constexpr std::uint64_t kIndex = std::uint64_t{1} << 47;  // of no other environment
+  constexpr std::uint64_t kIndex = std::uint64_t{1} << 47;  // no other environment has this index
   const std::unique_ptr<Environment> environment = MakeEnvironmentFor(config, kIndex);
   RandomStream policy(static_cast<std::uint64_t>(config.seed), "bench replay");
   std::vector<std::byte> observation(environment->spec().observation_bytes());
@@ -155,7 +156,7 @@ void FillReplay(const RunConfig& config, std::int64_t transitions, TransitionSto
   }
 }
 
-// A run that begins with a filled memory: saved, so that the run to be measured continues it.
+// Saves a run with a filled replay memory. The measured run continues from it.
 void PrepareFilledRun(RunConfig config, std::int64_t transitions, const RunFolder& folder,
                       ThreadPool& pool, TrainTimes& times, const StopFlag& stop) {
   config.frames = 1;
@@ -168,8 +169,8 @@ void PrepareFilledRun(RunConfig config, std::int64_t transitions, const RunFolde
   times.first_save_seconds = trainer.final_save_seconds();
 }
 
-// All runs begin together, once everything is prepared, and end together, with the first that has
-// its frames: `over`. `turns`: may be null.
+// Trains one run. All runs begin together when everything is prepared. They end together when the
+// first one has all its frames, which sets `over`. `turns` may be null.
 TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_transitions,
                      StartBarrier& prepared, AlternatingBaseline* turns, StopFlag& over,
                      const StopFlag& stop) {
@@ -207,7 +208,7 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
   return times;
 }
 
-// Of several runs: frames and updates in sum while all of them train.
+// Trains several runs at the same time. Frames and updates are sums over the runs.
 TrainTimes TrainSideBySide(const RunConfig& config, const BenchTrainOptions& options, int threads,
                            AlternatingBaseline* turns, const StopFlag& stop) {
   std::vector<TrainTimes> times(options.runs);
@@ -227,7 +228,7 @@ TrainTimes TrainSideBySide(const RunConfig& config, const BenchTrainOptions& opt
   return all;
 }
 
-// How fast the bare emulator is on one core, and training as a share of it.
+// The speed of the bare emulator on one core, and the speed of training as a share of it.
 nlohmann::ordered_json DescribeEmulator(const std::vector<double>& speeds,
                                         const std::vector<double>& shares) {
   const Timing speed = Summary(speeds);
@@ -244,11 +245,11 @@ nlohmann::ordered_json DescribeEmulator(const std::vector<double>& speeds,
 
 struct TrainResult {
   TrainTimes times;
-  nlohmann::ordered_json emulator = nlohmann::ordered_json::object();  // empty without one
+  nlohmann::ordered_json emulator = nlohmann::ordered_json::object();  // empty without an emulator
 };
 
-// One environment in turns with its bare emulator; for others that is only a measure of what a
-// core can do, before and after.
+// Trains one environment in turns with its bare emulator. With several environments or runs, the
+// emulator only runs before and after training, to measure the speed of a core.
 TrainResult TrainBesideEmulator(const RunConfig& config, const BenchTrainOptions& options,
                                 int threads, const StopFlag& stop) {
   const auto speed = [&](double seconds) {
@@ -278,7 +279,7 @@ TrainResult TrainBesideEmulator(const RunConfig& config, const BenchTrainOptions
               DescribeEmulator({before, after}, {2 * times.FramesPerSecond() / (before + after)})};
 }
 
-// benchmarks/train_peers.py knows plain DQN with MinAtar's network.
+// benchmarks/train_peers.py can train plain DQN with MinAtar's network.
 bool HasPeers(const RunConfig& config) {
   return config.environment.name.starts_with("minatar/") && config.environments == 1 &&
          config.network.members == 1 && config.network.torso == TorsoPreset::kMinAtar &&
@@ -348,7 +349,8 @@ nlohmann::ordered_json Describe(const RunConfig& config, int runs, int threads,
           {"save_seconds", times.final_save_seconds}};
 }
 
-// What saving costs with a filled memory. A stop signal costs what the last save does.
+// The cost of saving with a filled replay memory. After a stop signal the last save remains to be
+// done.
 nlohmann::ordered_json DescribeSaves(std::int64_t transitions, const TrainTimes& times) {
   const checkpoint::SaveTimes& saves = times.saves;
   const double count = static_cast<double>(std::max<std::int64_t>(1, saves.saves));
@@ -373,12 +375,12 @@ void PrintText(const nlohmann::ordered_json& json) {
       json.at("agent").get<std::string>(), json.at("env").get<std::string>(), number("frames"),
       number("updates"), number("batch"), number("runs"), number("environments"), number("threads"),
       json.at("device").get<std::string>(), json.at("instruction_set").get<std::string>());
-  fmt::print("{:.0f} frames a second, {:.0f} updates a second\n", number("frames_per_second"),
+  fmt::print("{:.0f} frames per second, {:.0f} updates per second\n", number("frames_per_second"),
              number("updates_per_second"));
   if (json.contains("raw_frames_per_second")) {
     const auto& spread = json.at("raw_frames_per_second_spread");
     fmt::print(
-        "the bare emulator on one core: {:.0f} frames a second [{:.0f}, {:.0f}]; {:.1f} % of it",
+        "the bare emulator on one core: {:.0f} frames per second [{:.0f}, {:.0f}]; {:.1f} % of it",
         number("raw_frames_per_second"), spread.at(0).get<double>(), spread.at(1).get<double>(),
         100 * number("share_of_raw"));
     if (json.contains("turns")) {
@@ -397,14 +399,14 @@ void PrintText(const nlohmann::ordered_json& json) {
     const auto save = [&](const char* key) { return json.at("saving").at(key).get<double>(); };
     fmt::print(
         "{} transitions in memory: first save {:.2f} s, restored in {:.2f} s; then {} saves of "
-        "{:.2f} s, training paused {:.1f} ms a save and never longer than {:.1f} ms; from a stop "
+        "{:.2f} s, training paused {:.1f} ms per save and never longer than {:.1f} ms; from a stop "
         "signal to everything saved {:.2f} s\n",
         save("replay_transitions"), save("first_save_seconds"), save("restore_seconds"),
         save("saves"), save("save_mean_seconds"), 1000 * save("save_pause_mean_seconds"),
         1000 * save("pause_longest_seconds"), save("stop_to_saved_seconds"));
   }
   for (const auto& peer : json.at("peers")) {
-    fmt::print("{}: {:.0f} frames a second; uper is {:.1f} times as fast\n",
+    fmt::print("{}: {:.0f} frames per second; uper is {:.1f} times as fast\n",
                peer.at("name").get<std::string>(), peer.at("frames_per_second").get<double>(),
                peer.at("ratio").get<double>());
   }
@@ -412,7 +414,7 @@ void PrintText(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-int BenchTrain(const BenchTrainOptions& options, const StopFlag& stop) {
+int RunBenchTrain(const BenchTrainOptions& options, const StopFlag& stop) {
   const RunConfig config = ConfigOf(options);
   const int threads = ThreadsOf(config);
   if (options.replay_transitions > config.replay.capacity_transitions) {
@@ -436,4 +438,4 @@ int BenchTrain(const BenchTrainOptions& options, const StopFlag& stop) {
   return kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

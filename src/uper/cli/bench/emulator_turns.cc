@@ -3,10 +3,10 @@
 #include <chrono>
 #include <cstddef>
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-constexpr double kLeastSeconds = 0.05;  // of a turn
+constexpr double kLeastSeconds = 0.05;  // a shorter turn does not count
 
 }  // namespace
 
@@ -36,4 +36,4 @@ void AlternatingBaseline::StartTurn(std::int64_t frames) {
   turn_start_ = now_();
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -5,27 +5,28 @@
 #include <utility>
 #include <vector>
 
-namespace uper {
+namespace uper::cli {
 
-// Training in turns with the bare emulator, on the same thread: what a core can do changes within
-// seconds with what else the machine does, so each turn is compared with the emulator right before
-// and right behind it.
+// Alternates training and the bare emulator on the same thread. The speed of a core changes within
+// seconds when other programs run. Each turn of training is therefore compared with the emulator
+// right before and right after it.
 class AlternatingBaseline {
  public:
-  // `emulator_speed`: times the bare emulator for a moment; frames a second. `now`: seconds.
+  // `emulator_speed` runs the bare emulator for a moment and returns frames per second. `now` is a
+  // clock in seconds.
   explicit AlternatingBaseline(std::function<double()> emulator_speed,
                                std::function<double()> now = SteadySeconds)
       : emulator_speed_(std::move(emulator_speed)), now_(std::move(now)) {}
 
   // Before the first frame of training.
   void Begin(std::int64_t frames);
-  // In the middle of training and at its end: the turn before has ended. Too short ones do not
-  // count.
+  // Ends a turn, in the middle of training or at its end. A turn that is too short continues.
   void Next(std::int64_t frames);
 
-  // Seconds that training waited since Begin().
+  // Seconds that training has waited since Begin().
   double waited_seconds() const { return waited_seconds_; }
-  // Of the emulator: one more than turns. Of training: as a share of the mean of the two beside it.
+  // Speeds of the emulator, one more than turns. Speed of training in each turn, as a share of the
+  // mean of the emulator's speeds before and after it.
   const std::vector<double>& emulator_speeds() const { return emulator_speeds_; }
   const std::vector<double>& shares() const { return shares_; }
 
@@ -36,8 +37,8 @@ class AlternatingBaseline {
   std::function<double()> emulator_speed_, now_;
   std::vector<double> emulator_speeds_, shares_;
   double waited_seconds_ = 0;
-  std::int64_t turn_frames_ = 0;  // at its start
+  std::int64_t turn_frames_ = 0;  // frames at the start of the turn
   double turn_start_ = 0;
 };
 
-}  // namespace uper
+}  // namespace uper::cli

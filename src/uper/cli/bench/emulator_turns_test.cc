@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-// A clock that stands still but for the emulator's moments, and what the emulator will say.
+// A clock that moves only while the emulator runs, and the speeds that the emulator will report.
 struct FakeEmulator {
   std::vector<double> speeds;
   double now = 100;
@@ -26,9 +26,9 @@ TEST(EmulatorTurnsTest, ComparesATurnWithTheEmulatorBesideIt) {
   AlternatingBaseline turns = emulator.Turns();
   turns.Begin(100);
   emulator.now += 0.5;
-  turns.Next(600);  // 1,000 frames a second, beside 2,000
+  turns.Next(600);  // 1,000 frames per second against 2,000
   emulator.now += 1;
-  turns.Next(1300);  // 700 beside 1,750
+  turns.Next(1300);  // 700 against 1,750
   EXPECT_EQ(turns.emulator_speeds(), emulator.speeds);
   ASSERT_EQ(turns.shares().size(), 2U);
   EXPECT_DOUBLE_EQ(turns.shares()[0], 0.5);
@@ -51,4 +51,4 @@ TEST(EmulatorTurnsTest, WhatIsTooShortDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cli

@@ -7,16 +7,16 @@
 #include "uper/nn/cpu/kernels/gemm.h"
 #include "uper/nn/float_buffer.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr int kRepeats = 9;
 constexpr int kSide = 192;          // three matrices of 144 KiB
-constexpr int kAuthors = 200;       // of one thread in one measurement
-constexpr int kEntries = 32 << 20;  // of each of three arrays: 128 MiB
-constexpr int kPieces = 256;        // of the arrays, for the threads
+constexpr int kProducts = 200;      // per thread and measurement
+constexpr int kEntries = 32 << 20;  // entries of each of three arrays: 128 MiB
+constexpr int kPieces = 256;        // tasks that the arrays are cut into
 
-// The least seconds of several calls.
+// Seconds of the fastest of several calls.
 template <typename Call>
 double LeastSeconds(Call&& call) {
   double least = 0;
@@ -55,10 +55,10 @@ double MeasureProductRate(ThreadPool& pool) {
   std::vector<Matrices> matrices(pool.threads());
   const double seconds = LeastSeconds([&] {
     pool.ParallelTasks(pool.threads(), [&](int task) {
-      for (int i = 0; i < kAuthors; ++i) matrices[task].Multiply();
+      for (int i = 0; i < kProducts; ++i) matrices[task].Multiply();
     });
   });
-  return 2.0 * kSide * kSide * kSide * kAuthors * pool.threads() / seconds;
+  return 2.0 * kSide * kSide * kSide * kProducts * pool.threads() / seconds;
 }
 
 double MeasureMemoryRate(ThreadPool& pool) {
@@ -75,4 +75,4 @@ double MeasureMemoryRate(ThreadPool& pool) {
   return 3.0 * sizeof(float) * kEntries / seconds;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -2,14 +2,14 @@
 
 #include "uper/base/threads/thread_pool.h"
 
-namespace uper {
+namespace uper::cli {
 
-// What the machine can do at the best, to hold our speed against. Both take some tenths of a
-// second.
+// The best speeds that the machine reaches, to compare ours with. Each measurement takes some
+// tenths of a second.
 
-// FLOP/s of our own product kernel on square matrices that stay in the cache, all threads at once.
+// FLOP/s of our matrix product on square matrices in the cache, with all threads.
 double MeasureProductRate(ThreadPool& pool);
-// Bytes/s of a[i] = b[i] + s * c[i] on arrays far larger than the cache: 12 bytes an entry.
+// Bytes/s of a[i] = b[i] + s * c[i] on arrays far larger than the cache: 12 bytes per entry.
 double MeasureMemoryRate(ThreadPool& pool);
 
-}  // namespace uper
+}  // namespace uper::cli

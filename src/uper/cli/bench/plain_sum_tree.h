@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <vector>
 
-namespace uper::benchmarks {
+namespace uper::cli {
 
 // The textbook sum tree: binary, one operation at a time, parents recomputed from their children.
-// The yardstick of `uper bench replay`, not used anywhere else.
+// It is the baseline of `uper bench replay` and has no other user.
 class PlainSumTree {
  public:
   explicit PlainSumTree(std::size_t capacity) {
@@ -37,4 +37,4 @@ class PlainSumTree {
   std::vector<double> nodes_;  // node i has children 2i and 2i+1; the root is node 1
 };
 
-}  // namespace uper::benchmarks
+}  // namespace uper::cli

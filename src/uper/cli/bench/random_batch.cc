@@ -5,7 +5,7 @@
 #include "uper/base/random.h"
 #include "uper/train/config/resolve_config.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr int kMinAtarChannels = 4;  // breakout's
@@ -64,4 +64,4 @@ RandomBatch::RandomBatch(const RunConfig& config, const LearnerSpec& spec,
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -10,15 +10,15 @@
 #include "uper/nn/learner.h"
 #include "uper/train/config/config.h"
 
-namespace uper {
+namespace uper::cli {
 
-// What the benchmarks of a learner measure: an agent, a network and random data for it.
+// The subject of the learner benchmarks: an agent, a network and random data for it.
 
-// What the network is fed with; no environment is made.
+// Describes the network's input. No environment is made.
 EnvironmentSpec ObservationsOf(const BenchLearnerOptions& options);
 RunConfig ConfigOf(const BenchLearnerOptions& options);
 
-// Random transitions, as the configuration's memory would hand them out.
+// Random transitions in the form in which the replay memory gives them.
 class RandomBatch {
  public:
   RandomBatch(const RunConfig& config, const LearnerSpec& spec,
@@ -44,4 +44,4 @@ class RandomBatch {
   std::vector<std::uint64_t> masks_;
 };
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -7,7 +7,7 @@
 #include "uper/engine/gpu_replay.h"
 #include "uper/train/run/make_store.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr int kTransitions = 4096;  // and at least as many frames
@@ -129,4 +129,4 @@ void SyntheticGpuRun::Update(int count) {
   queued_ += count;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -11,7 +11,7 @@
 #include "uper/nn/learner.h"
 #include "uper/train/config/config.h"
 
-namespace uper {
+namespace uper::cli {
 
 // Decisions and updates as in training on the GPU, without environments. Frames and transitions are
 // in the GPU's memory; each decision reads one new frame per environment from the host.
@@ -53,4 +53,4 @@ class SyntheticGpuRun {
   const std::vector<float> weights_;  // [batch]
 };
 
-}  // namespace uper
+}  // namespace uper::cli

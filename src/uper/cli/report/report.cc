@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "experiments/atari/claims.h"
-#include "experiments/atari/figures.h"
+#include "experiments/atari/figure.h"
 #include "uper/base/did_you_mean.h"
 #include "uper/base/files/atomic_file.h"
 #include "uper/cli/commands.h"
@@ -18,12 +18,13 @@
 #include "uper/cli/report/run_reader.h"
 #include "uper/train/config/agent_files.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-using experiments::AgentPair;
+namespace figures = experiments::atari;
 using experiments::Claim;
-using experiments::PictureRequest;
+using figures::AgentPair;
+using figures::PictureRequest;
 using Json = nlohmann::ordered_json;
 using Names = std::vector<std::string>;
 
@@ -49,8 +50,8 @@ bool Contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// With --baseline every other agent against it; else UPER (on C51 among the C51 agents) against
-// every other; without UPER every agent against the first.
+// With --baseline: every other agent against it. Else UPER against every other agent, and UPER on
+// C51 against the other C51 agents. Without UPER: every agent against the first.
 std::vector<AgentPair> PairsToCompare(const Names& agents, const std::string& baseline) {
   std::vector<AgentPair> pairs;
   const bool has_uper = Contains(agents, kUper) || Contains(agents, kC51Uper);
@@ -67,22 +68,22 @@ std::vector<AgentPair> PairsToCompare(const Names& agents, const std::string& ba
   return pairs;
 }
 
-// The folders that figures of a report can have, and the files in them; about.json goes last, for
-// it tells what the folder is.
+// The folders of a report's figures, and the files in them. about.json is removed last, because it
+// marks the folder as a report's.
 constexpr std::array kFigureFolders = {"median", "ablation", "bars", "games", "c51"};
 constexpr std::array kFigureFiles = {"data.csv",    "seeds.csv",   "games.csv",
                                      "missing.csv", "claims.json", "published.csv",
                                      "figure.png",  "figure.svg",  "about.json"};
 
-// Whether a report made the folder; settings.json is of `reproduce`.
+// Whether a report made the folder. settings.json would come from `uper reproduce`.
 bool IsFigureOfReport(const std::filesystem::path& folder) {
   return std::filesystem::is_directory(std::filesystem::symlink_status(folder)) &&
          std::filesystem::exists(folder / "about.json") &&
          !std::filesystem::exists(folder / "settings.json");
 }
 
-// Takes away the figures of an earlier report that this one, whose sections are given, does not
-// have: they are of other runs. Only files that a report makes; what else is there stays.
+// Removes the figures of an earlier report that this one does not have, since they show other runs.
+// `sections` are those of this report. Files that no report writes stay.
 void RemoveOtherFigures(const std::filesystem::path& report, const Json& sections) {
   for (const char* name : kFigureFolders) {
     const bool written = std::any_of(sections.begin(), sections.end(), [&](const Json& section) {
@@ -91,7 +92,7 @@ void RemoveOtherFigures(const std::filesystem::path& report, const Json& section
     const std::filesystem::path folder = report / name;
     if (written || !IsFigureOfReport(folder)) continue;
     for (const char* file : kFigureFiles) std::filesystem::remove(folder / file);
-    std::error_code not_empty;  // something of the user's is in it
+    std::error_code not_empty;  // a file of the user may be in it
     std::filesystem::remove(folder, not_empty);
   }
 }
@@ -108,38 +109,38 @@ class ReportMaker {
   const Names& agents() const { return agents_; }
   const std::vector<AgentPair>& pairs() const { return pairs_; }
 
-  // The pictures' data; returns the sections of the page: {figure, folder}.
+  // Writes the data of the pictures. Returns the sections of the page: {figure, folder}.
   Json WritePictures() const {
     Json sections = Json::array();
     const auto add = [&](const char* figure, const char* name, const std::vector<Claim>& claims) {
       experiments::WriteClaims(folder_ / name / "claims.json", Tested(claims));
       sections.push_back({{"figure", figure}, {"folder", name}});
     };
-    experiments::WriteMedianPicture(Request("median", agents_, true));
-    add("atari-median", "median", experiments::MedianClaims(table_));
+    figures::WriteMedianPicture(Request("median", agents_, true));
+    add("atari-median", "median", figures::MedianClaims(table_));
     const Names ablation =
         table_.Present(Names{"qr-ens-uper", "qr-ens-per", "qr-ens-epi", "qr-ens-uni"});
     if (ablation.size() >= 2) {
-      experiments::WriteMedianPicture(Request("ablation", ablation, false));
-      add("atari-ablation", "ablation", experiments::AblationClaims(table_));
+      figures::WriteMedianPicture(Request("ablation", ablation, false));
+      add("atari-ablation", "ablation", figures::AblationClaims(table_));
     }
     if (!pairs_.empty()) {
-      experiments::WriteBarsPicture(Request("bars", agents_, false), pairs_);
+      figures::WriteBarsPicture(Request("bars", agents_, false), pairs_);
       const Names baselines{"per", "qr-dqn", "qr-per", "qr-ens-per"};
-      add("atari-bars", "bars", experiments::BarsClaims(table_, baselines));
+      add("atari-bars", "bars", figures::BarsClaims(table_, baselines));
     }
-    experiments::WriteGamesPicture(Request("games", agents_, false));
-    add("atari-games", "games", experiments::GamesClaims(table_));
+    figures::WriteGamesPicture(Request("games", agents_, false));
+    add("atari-games", "games", figures::GamesClaims(table_));
     const Names c51 = table_.Present(Names{"c51-ens-uper", "c51-ens-per"});
     if (c51.size() == 2) {
-      experiments::WriteGamesPicture(Request("c51", c51, false));
-      add("atari-c51", "c51", experiments::C51Claims(table_));
+      figures::WriteGamesPicture(Request("c51", c51, false));
+      add("atari-c51", "c51", figures::C51Claims(table_));
     }
     return sections;
   }
 
  private:
-  // Claims about runs that were not given say nothing here; `reproduce` lists them.
+  // Leaves out claims about runs that were not given. `uper reproduce` lists them.
   static std::vector<Claim> Tested(std::vector<Claim> claims) {
     std::erase_if(claims, [](const Claim& claim) { return std::isnan(claim.interval.value); });
     return claims;
@@ -150,8 +151,8 @@ class ReportMaker {
     return {.table = table_,
             .folder = folder_ / name,
             .agents = agents,
-            .enlarged = enlarge ? experiments::EnlargedGames(table_) : Names{},
-            .missing = experiments::MissingRuns(table_, agents, table_.games(), table_.seeds()),
+            .enlarged = enlarge ? figures::EnlargedGames(table_) : Names{},
+            .missing = figures::MissingRuns(table_, agents, table_.games(), table_.seeds()),
             .published = options_.published,
             .run = [this](std::size_t count, const std::function<void(std::size_t)>& task) {
               ParallelFor(AvailableCores(), count, stop_, task);
@@ -166,8 +167,8 @@ class ReportMaker {
   std::vector<AgentPair> pairs_;
 };
 
-// Evaluations that no episode of lasted to its end; the page says so, for such returns are not
-// scores of a game.
+// The number of evaluations in which no episode ended. The page mentions them, because such returns
+// are not scores of a whole game.
 std::int64_t CutEvaluations(const std::vector<RunCurve>& runs) {
   std::int64_t count = 0;
   for (const RunCurve& run : runs) {
@@ -210,12 +211,12 @@ void PrintText(const Json& report) {
 
 }  // namespace
 
-int Report(const ReportOptions& options, const StopFlag& stop) {
-  // Everything is read and checked before anything is written.
+int RunReport(const ReportOptions& options, const StopFlag& stop) {
+  // All runs are read and checked before anything is written.
   const std::vector<RunCurve> runs =
       ReadRuns({options.runs.begin(), options.runs.end()}, options.partial);
   const ReferenceScores references =
-      experiments::ReferencesWith(options.references, SuiteOf(runs.front().env));
+      figures::ReferencesWith(options.references, SuiteOf(runs.front().env));
   const ScoreTable table(runs, references, options.window);
   CheckBaseline(options.baseline, table);
   const std::filesystem::path folder =
@@ -227,9 +228,8 @@ int Report(const ReportOptions& options, const StopFlag& stop) {
                  {"agents", maker.agents()},      {"games", table.games()},
                  {"seeds", table.seeds()},        {"frames", table.marks().back()},
                  {"marks", table.marks().size()}, {"window", table.window()}};
-  const auto missing =
-      experiments::MissingRuns(table, maker.agents(), table.games(), table.seeds());
-  experiments::WriteMissing(missing, folder / "missing.csv");
+  const auto missing = figures::MissingRuns(table, maker.agents(), table.games(), table.seeds());
+  figures::WriteMissing(missing, folder / "missing.csv");
   WriteRunTable(runs, table, folder / "runs.csv");
   report["missing"] = missing.size();
   report["unfinished"] =
@@ -254,4 +254,4 @@ int Report(const ReportOptions& options, const StopFlag& stop) {
   return kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -10,7 +10,7 @@
 #include "uper/stats/comparison.h"
 #include "uper/stats/stratified_bootstrap.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -30,7 +30,7 @@ Json AsJson(const Interval& interval) {
           {"high", FiniteJson(interval.high)}};
 }
 
-// One line "agent,statistic,value,low,high" and the same in the object.
+// Adds the line "agent,statistic,value,low,high", and the same to the object.
 void AddStatistic(const std::string& agent, const char* name, const Interval& interval,
                   CsvWriter& csv, Json& row) {
   csv.Row(agent, name, FiniteText(interval.value), FiniteText(interval.low),
@@ -107,12 +107,12 @@ Json WriteAggregates(const ScoreTable& table, std::span<const std::string> agent
   return rows;
 }
 
-Json WriteComparisons(const ScoreTable& table, std::span<const experiments::AgentPair> pairs,
+Json WriteComparisons(const ScoreTable& table, std::span<const experiments::atari::AgentPair> pairs,
                       const std::filesystem::path& file) {
   CsvWriter csv(file, {"subject", "baseline", "games", "probability", "low", "high"});
   Json rows = Json::array();
   const std::size_t last = table.marks().size() - 1;
-  for (const experiments::AgentPair& pair : pairs) {
+  for (const experiments::atari::AgentPair& pair : pairs) {
     const std::vector<std::string> both{pair.subject, pair.baseline};
     const std::vector<std::string> games = table.CommonGames(both);
     if (games.empty()) continue;
@@ -175,4 +175,4 @@ void WriteProfiles(const ScoreTable& table, std::span<const std::string> agents,
   csv.Commit();
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -11,14 +11,14 @@
 #include "experiments/framework/figure.h"
 #include "uper/base/did_you_mean.h"
 #include "uper/base/files/atomic_file.h"
+#include "uper/base/settings_text.h"
 #include "uper/cli/commands.h"
 #include "uper/cli/exit_code.h"
 #include "uper/cli/python_tools.h"
 #include "uper/cli/report/run_reader.h"
 #include "uper/cli/terminal_progress.h"
-#include "uper/cli/training_bench.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 using experiments::Claim;
@@ -30,7 +30,7 @@ struct FigureResult {
   const Figure* figure = nullptr;
   std::filesystem::path folder;
   int seeds = 0;
-  double simulation_seconds = 0;  // drawing not counted
+  double simulation_seconds = 0;  // without drawing
   std::vector<Claim> claims;
 
   long Count(Verdict verdict) const {
@@ -46,7 +46,7 @@ struct FigureResult {
                                      "; `uper list figures` shows them all");
 }
 
-// "all" leaves out the figures that need runs when there are none.
+// "all" leaves out figures that need runs if no runs are given.
 std::vector<const Figure*> ChosenFigures(const std::string& id, bool with_runs) {
   std::vector<const Figure*> chosen;
   for (const Figure& figure : experiments::AllFigures()) {
@@ -71,7 +71,7 @@ Assignments ParseAssignments(const std::vector<std::string>& texts,
   }
   Assignments assignments;
   for (const std::string& text : texts) {
-    const auto [key, value] = experiments::SplitAssignment(text);
+    const auto [key, value] = SplitSetting(text);
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       std::sort(known.begin(), known.end());
       known.erase(std::unique(known.begin(), known.end()), known.end());
@@ -83,7 +83,7 @@ Assignments ParseAssignments(const std::vector<std::string>& texts,
   return assignments;
 }
 
-// The assignments that this figure declares.
+// The assignments whose keys this figure declares.
 Assignments AssignmentsFor(const Figure& figure, const Assignments& all) {
   Assignments own;
   for (const auto& setting : figure.settings) {
@@ -93,21 +93,21 @@ Assignments AssignmentsFor(const Figure& figure, const Assignments& all) {
   return own;
 }
 
-// settings.json: what the figure was made with.
+// settings.json: the settings and seeds of the figure.
 void WriteSettings(const FigureResult& result, const experiments::Settings& settings) {
   nlohmann::ordered_json json = {{"figure", result.figure->id}, {"seeds", result.seeds}};
   for (const auto& [key, value] : settings.values()) json["settings"][key] = value;
   WriteFileAtomically(result.folder / "settings.json", json.dump(2) + "\n");
 }
 
-// The runs that a figure is made from; none for one that needs none.
+// The runs for a figure, or none if it needs none.
 std::vector<RunCurve> RunsFor(const Figure& figure, const experiments::Settings& settings,
                               const ReproduceOptions& options) {
   if (!figure.needs_runs) return {};
   return ReadRuns({options.runs.begin(), options.runs.end()}, settings.Flag("partial"));
 }
 
-// Those asked for; for a figure from runs, as many as these have.
+// The number of seeds: as asked for, or that of the runs for a figure made from runs.
 int SeedsOf(const Figure& figure, std::span<const RunCurve> runs, const ReproduceOptions& options) {
   if (!figure.needs_runs) return options.seeds > 0 ? options.seeds : figure.default_seeds;
   std::set<std::int64_t> seeds;
@@ -123,7 +123,6 @@ FigureResult RunFigure(const Figure& figure, const experiments::Settings& settin
   FigureResult result{.figure = &figure, .folder = folder, .seeds = SeedsOf(figure, runs, options)};
   CreateWritableFolder(folder);
   const int jobs = options.jobs > 0 ? options.jobs : AvailableCores();
-  const experiments::TrainingBench training = MakeTrainingBench(jobs, stop);
   const auto start = std::chrono::steady_clock::now();
   {
     TerminalProgress progress(figure.id);
@@ -133,8 +132,7 @@ FigureResult RunFigure(const Figure& figure, const experiments::Settings& settin
                                              .settings = settings,
                                              .progress = progress,
                                              .stop = stop,
-                                             .runs = runs,
-                                             .training = &training};
+                                             .runs = runs};
     result.claims = figure.run(context);
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -169,7 +167,7 @@ nlohmann::ordered_json ResultJson(const FigureResult& result) {
           {"undecided", result.Count(Verdict::kUndecided)}};
 }
 
-// What `reproduce all` leaves out, with the reason.
+// The figures that `reproduce all` leaves out, each with the reason.
 using SkippedFigures = std::vector<std::pair<std::string, std::string>>;
 
 SkippedFigures SkippedWithoutRuns() {
@@ -180,13 +178,13 @@ SkippedFigures SkippedWithoutRuns() {
   return skipped;
 }
 
-// What this machine or build lacks for the figure; nothing when it can be made.
+// Says what this machine or build lacks for the figure. Empty if the figure can be made.
 std::string MissingHere(const Figure& figure, const experiments::Settings& settings) {
   return figure.missing ? figure.missing(settings) : "";
 }
 
-// Why `all` leaves the figure out: it wants the machine to itself, something is missing here, or
-// none of the runs is of its agents. Nothing when it is made.
+// Why `reproduce all` leaves the figure out: it must have the machine to itself, this machine lacks
+// something, or none of the runs is of its agents. Empty if the figure is made.
 std::string ReasonToSkip(const Figure& figure, const experiments::Settings& settings,
                          const ReproduceOptions& options) {
   if (figure.measures_time) return "times this machine: run it by itself";
@@ -214,21 +212,39 @@ void PrintJson(const std::vector<FigureResult>& results, const SkippedFigures& s
   fmt::print("{}\n", json.dump());
 }
 
+// The settings of each figure, with the user's assignments.
+std::vector<experiments::Settings> SettingsFor(const std::vector<const Figure*>& figures,
+                                               const ReproduceOptions& options) {
+  const Assignments assignments = ParseAssignments(options.assignments, figures);
+  std::vector<experiments::Settings> settings;
+  for (const Figure* figure : figures) {
+    settings.emplace_back(figure->settings, AssignmentsFor(*figure, assignments));
+  }
+  return settings;
+}
+
+void FinishAll(const std::filesystem::path& root, const SkippedFigures& skipped) {
+  WriteIndexPage(root);
+  PrintSkipped(skipped);
+  fmt::print(stderr, "all figures and claims: {}\n", (root / "index.html").string());
+}
+
+bool AnyClaimFails(const std::vector<FigureResult>& results) {
+  return std::any_of(results.begin(), results.end(),
+                     [](const FigureResult& result) { return result.Count(Verdict::kFails) > 0; });
+}
+
 }  // namespace
 
-int Reproduce(const ReproduceOptions& options, const StopFlag& stop) {
+int RunReproduce(const ReproduceOptions& options, const StopFlag& stop) {
   const bool all = options.figure == "all";
   const bool with_runs = !options.runs.empty();
   const std::vector<const Figure*> figures = ChosenFigures(options.figure, with_runs);
   if (with_runs && !all && !figures.front()->needs_runs) {
     throw Error(ErrorKind::kUsage, "figure '" + options.figure + "' takes no training runs");
   }
-  const Assignments assignments = ParseAssignments(options.assignments, figures);
-  // Every value is checked before the first figure starts.
-  std::vector<experiments::Settings> settings;
-  for (const Figure* figure : figures) {
-    settings.emplace_back(figure->settings, AssignmentsFor(*figure, assignments));
-  }
+  // Checks every value before the first figure starts.
+  const std::vector<experiments::Settings> settings = SettingsFor(figures, options);
   const std::filesystem::path root =
       !options.folder.empty() ? options.folder
                               : std::filesystem::path("results") / (all ? "" : options.figure);
@@ -249,16 +265,9 @@ int Reproduce(const ReproduceOptions& options, const StopFlag& stop) {
     results.push_back(RunFigure(*figures[i], settings[i], folder, options, stop));
     PrintResult(results.back(), !all && !options.json);
   }
-  if (all) {
-    WriteIndexPage(root);
-    PrintSkipped(skipped);
-    fmt::print(stderr, "all figures and claims: {}\n", (root / "index.html").string());
-  }
+  if (all) FinishAll(root, skipped);
   if (options.json) PrintJson(results, skipped);
-  const bool failed = std::any_of(results.begin(), results.end(), [](const FigureResult& result) {
-    return result.Count(Verdict::kFails) > 0;
-  });
-  return options.strict && failed ? kExitFailure : kExitDone;
+  return options.strict && AnyClaimFails(results) ? kExitFailure : kExitDone;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <map>
+#include <optional>
 #include <set>
-#include <sstream>
 #include <string_view>
 
 #include "uper/base/error.h"
+#include "uper/base/files/read_text.h"
 #include "uper/envs/atari/atari_environment.h"
 #include "uper/envs/minatar/minatar_environment.h"
 #include "uper/stats/csv_reader.h"
@@ -17,18 +17,18 @@
 #include "uper/train/run/run_folder.h"
 #include "uper/train/run/run_setup.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
 struct LoadedRun {
   RunCurve curve;
-  RunConfig config;  // with ResolvedOptions(): equal rules are equal keys
+  RunConfig config;  // with ResolvedOptions(), so that equal rules have equal keys
 };
 
-// The options with the value that each "the environment's own" stands for. Mode and difficulty of
-// an Atari game stay: only the emulator knows the game's own.
+// Replaces each "as the environment does" by the value that it stands for. Mode and difficulty of
+// an Atari game stay, because only the emulator knows their defaults.
 EnvironmentOptions ResolvedOptions(const EnvironmentConfig& environment) {
   EnvironmentOptions options = environment.options;
   const std::string suite = SuiteOf(environment.name);
@@ -44,7 +44,7 @@ EnvironmentOptions ResolvedOptions(const EnvironmentConfig& environment) {
   return options;
 }
 
-// Keys that decide what a score means.
+// Keys that change the meaning of a score.
 bool IsProtocolKey(std::string_view key) {
   constexpr std::array<std::string_view, 3> kEvaluation = {
       "evaluate_every_frames", "evaluation_frames", "evaluation_episodes"};
@@ -53,8 +53,8 @@ bool IsProtocolKey(std::string_view key) {
          key != "environment.rom_dir";
 }
 
-// Keys in which runs of one agent may differ and still be the same experiment. The end of the
-// importance schedule follows from the length of the run.
+// Keys in which runs of one experiment may differ. The end of the importance schedule follows from
+// the length of the run.
 bool MayDifferWithinAgent(std::string_view key) {
   constexpr std::array<std::string_view, 8> kFree = {"seed",
                                                      "frames",
@@ -115,16 +115,14 @@ void CheckSameProtocol(const std::vector<LoadedRun>& runs, bool partial) {
   }
 }
 
-std::string ReadText(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) {
+std::string ReadMetricsText(const fs::path& file) {
+  std::optional<std::string> text = ReadText(file);
+  if (!text) {
     throw Error(ErrorKind::kMissingData, file.string() + " cannot be read; is " +
                                              file.parent_path().string() +
                                              " the folder of a run that was started?");
   }
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
+  return *std::move(text);
 }
 
 [[noreturn]] void ThrowNoEvaluation(const fs::path& file, std::int64_t frames) {
@@ -133,11 +131,11 @@ std::string ReadText(const fs::path& file) {
                                        ", where the run made one: the file is damaged");
 }
 
-// When a run evaluates: before the first frame, after each round (one step of every environment)
-// that passes a multiple of `every`, and at the end.
+// A run evaluates before the first frame, after each round (one step of every environment) that
+// passes a multiple of `every`, and at the end.
 struct EvaluationTimes {
   std::int64_t every = 0;         // 0: never
-  std::int64_t round_frames = 1;  // the most that a round can have
+  std::int64_t round_frames = 1;  // most frames of a round
 
   std::int64_t MarkOf(std::int64_t frames) const {
     return every > 0 ? frames / every * every : frames;
@@ -149,8 +147,9 @@ EvaluationTimes EvaluationTimesOf(const RunConfig& config) {
           .round_frames = std::int64_t{config.environments} * FramesPerStepOf(config)};
 }
 
-// `at`: frames at the evaluation after those of the curve. One round can pass several multiples and
-// leaves one evaluation for all of them; but it began before the first that is not there.
+// Throws if an evaluation is missing between those of the curve and the next one, at frame `at`.
+// One round can pass several multiples and makes one evaluation for all of them. In that case the
+// round began before the first multiple.
 void CheckNoneMissing(const fs::path& file, const EvaluationTimes& times, const RunCurve& curve,
                       std::int64_t at) {
   if (times.every == 0) return;
@@ -160,9 +159,10 @@ void CheckNoneMissing(const fs::path& file, const EvaluationTimes& times, const 
   if (times.MarkOf(at) > expected && !one_round) ThrowNoEvaluation(file, expected);
 }
 
-// A row tells of the evaluation made at its frames. Gives the frames of the last one, or -1.
+// Adds the evaluations in the rows of metrics.csv to the curve. Returns the frames of the last
+// evaluation, or -1.
 std::int64_t ReadMetrics(const fs::path& file, const EvaluationTimes& times, RunCurve& curve) {
-  const CsvTable table(ReadText(file), file.string(), /*last_line_may_be_cut=*/true);
+  const CsvTable table(ReadMetricsText(file), file.string(), /*last_line_may_be_cut=*/true);
   std::int64_t last_evaluation = -1;
   if (table.rows() == 0) return last_evaluation;
   const std::size_t frames = table.Column("frames");
@@ -193,7 +193,7 @@ std::int64_t ReadMetrics(const fs::path& file, const EvaluationTimes& times, Run
   return last_evaluation;
 }
 
-// `finished_frames`: where the run says that it ended.
+// `finished_frames`: the frames at which the run says that it ended.
 void CheckComplete(const RunCurve& curve, std::int64_t finished_frames, bool partial) {
   const std::string reached =
       std::to_string(curve.frames) + " of " + std::to_string(curve.total_frames) + " frames";
@@ -237,7 +237,7 @@ LoadedRun ReadRun(const fs::path& path, bool partial) {
   const std::int64_t last_evaluation = ReadMetrics(folder.metrics(), times, run.curve);
   const std::int64_t finished_frames = folder.FinishedFrames().value_or(0);
   CheckComplete(run.curve, finished_frames, partial);
-  // The end of a run is evaluated too.
+  // A run also evaluates at its end.
   if (times.every > 0 && last_evaluation < finished_frames && !partial) {
     ThrowNoEvaluation(folder.metrics(), finished_frames);
   }
@@ -246,7 +246,7 @@ LoadedRun ReadRun(const fs::path& path, bool partial) {
 
 bool HoldsRun(const fs::path& folder) { return fs::exists(folder / "config.toml"); }
 
-// The run itself, or the runs in the folder.
+// The folder itself if it is a run, else the runs in it.
 std::vector<fs::path> RunsIn(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
     throw Error(ErrorKind::kMissingData, "there is no folder " + folder.string());
@@ -281,4 +281,4 @@ std::vector<RunCurve> ReadRuns(const std::vector<fs::path>& folders, bool partia
   return curves;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

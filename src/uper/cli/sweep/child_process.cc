@@ -15,10 +15,10 @@
 
 extern char** environ;
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-// The file that this process runs, also when another has taken its name.
+// The file that this process runs, even if another file has its name now.
 constexpr const char* kThisFile = "/proc/self/exe";
 
 std::vector<char*> Pointers(const std::vector<std::string>& words) {
@@ -28,11 +28,11 @@ std::vector<char*> Pointers(const std::vector<std::string>& words) {
   return pointers;
 }
 
-// Between fork and exec: calls that are safe there, nothing that allocates.
+// Runs between fork and exec, so it makes only calls that are safe there and allocates nothing.
 [[noreturn]] void BecomeChild(char* const* command, int log, const cpu_set_t* cpus, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(1);  // it died before that
+  if (getppid() != parent) _exit(1);  // the parent died before prctl()
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   dup2(log, STDOUT_FILENO);
@@ -60,7 +60,7 @@ std::string ReadAll(int descriptor) {
 }  // namespace
 
 std::filesystem::path ThisProgram() {
-  constexpr std::string_view kReplaced = " (deleted)";  // what the kernel adds
+  constexpr std::string_view kReplaced = " (deleted)";  // suffix that the kernel adds
   std::string path = std::filesystem::read_symlink(kThisFile).string();
   if (path.ends_with(kReplaced)) path.resize(path.size() - kReplaced.size());
   return path;
@@ -141,4 +141,4 @@ CommandResult RunCommand(const std::vector<std::string>& command, bool quiet) {
   return result;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

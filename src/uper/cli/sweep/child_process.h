@@ -7,38 +7,39 @@
 #include <string>
 #include <vector>
 
-namespace uper {
+namespace uper::cli {
 
-// Path of the program that runs, from where it was started.
+// The path that this program was started from.
 std::filesystem::path ThisProgram();
 
-// This program with other arguments in the place of this process, also if its file has been
-// replaced: a sweep goes on with the program that it began with. Returns by Error(kResources) only.
+// Replaces this process by this program with other arguments. It uses the program that is running,
+// even if its file was replaced, so that a sweep ends with the program that it began with. Throws
+// Error(kResources) if that fails.
 [[noreturn]] void BecomeThisProgram(const std::vector<std::string>& command);
 
 struct ChildOptions {
-  std::vector<std::string> command;  // arguments of this program; the first is its name
-  std::filesystem::path log;         // its standard output and error are appended here
-  std::vector<int> cpus;             // where it may run; empty: everywhere
+  std::vector<std::string> command;  // the program's name, then its arguments
+  std::filesystem::path log;         // standard output and error are appended here
+  std::vector<int> cpus;             // processors it may use; empty: all
 };
 
-// Starts this program, as BecomeThisProgram() does, in a process in a group of its own (Ctrl-C
-// reaches only us), which is told to stop (SIGTERM) when this process dies. Throws
-// Error(kResources) if that is impossible. A program that cannot be executed ends with 127.
+// Starts the running program in a child process. The child has its own process group, so Ctrl-C
+// does not reach it. It gets SIGTERM when this process dies. Throws Error(kResources) if it cannot
+// be started. A program that cannot be executed ends with 127.
 pid_t StartChild(const ChildOptions& options);
 
-// Its exit status, 128 + signal number when a signal ended it; nothing while it runs.
+// The child's exit status, or 128 + signal number if a signal ended it. Empty while it runs.
 std::optional<int> ExitStatusIfEnded(pid_t child);
 
 // The processors this process may run on.
 std::vector<int> UsableCpus();
 
-// Runs a command to its end; its standard error goes to ours. Throws Error(kMissingData) if the
-// program is not on the path.
+// Runs a command and waits for its end. Its standard error goes to ours, or nowhere if `quiet`.
+// Throws Error(kMissingData) if the program is not on the path.
 struct CommandResult {
-  int exit_status = 0;  // 128 + signal number when a signal ended it
+  int exit_status = 0;  // 128 + signal number if a signal ended it
   std::string output;   // its standard output
 };
 CommandResult RunCommand(const std::vector<std::string>& command, bool quiet = false);
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "uper/base/error.h"
 #include "uper/base/files/atomic_file.h"
+#include "uper/base/files/read_text.h"
 #include "uper/cli/commands.h"
 #include "uper/cli/exit_code.h"
 #include "uper/cli/sweep/child_process.h"
@@ -19,20 +19,18 @@
 #include "uper/train/sweep/sweep_folder.h"
 #include "uper/train/sweep/sweep_plan.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-constexpr std::uintmax_t kMaxFileBytes = 1 << 20;
+constexpr std::size_t kMaxFileBytes = 1 << 20;
 
-std::string ReadText(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  std::ifstream file(path, std::ios::binary);
-  if (error || !file) throw Error(ErrorKind::kUsage, "cannot read " + path.string());
-  if (bytes > kMaxFileBytes) {
+std::string ReadSweepText(const std::filesystem::path& path) {
+  std::optional<std::string> text = ReadText(path, kMaxFileBytes);
+  if (!text) throw Error(ErrorKind::kUsage, "cannot read " + path.string());
+  if (text->size() > kMaxFileBytes) {
     throw Error(ErrorKind::kUsage, path.string() + " is too large to be a sweep");
   }
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return *std::move(text);
 }
 
 std::filesystem::path FolderOf(const SweepOptions& options) {
@@ -160,7 +158,7 @@ int TrainRun(const SweepFolder& folder, const SweepRun& run, std::FILE* log, con
   for (const SweepSetting& setting : run.settings) {
     options.assignments.push_back(setting.key + "=" + setting.text);
   }
-  return Train(options, stop);
+  return RunTrain(options, stop);
 }
 
 int RunHere(const SweepOptions& options, const SweepFolder& folder, const SweepPlan& plan,
@@ -215,7 +213,7 @@ int PrintSummary(const SweepOptions& options, const SweepFolder& folder, const S
   return kExitDone;
 }
 
-// Becomes `uper train` of one run.
+// Replaces this process by `uper train` for one run.
 [[noreturn]] void BecomeRun(const SweepOptions& options, const SweepFolder& folder,
                             const SweepPlan& plan) {
   const std::size_t number = static_cast<std::size_t>(options.only);
@@ -230,9 +228,9 @@ int PrintSummary(const SweepOptions& options, const SweepFolder& folder, const S
 
 }  // namespace
 
-int Sweep(const SweepOptions& options, const StopFlag& stop) {
+int RunSweep(const SweepOptions& options, const StopFlag& stop) {
   const std::string source = options.file.string();
-  const std::string text = ReadText(options.file);
+  const std::string text = ReadSweepText(options.file);
   const SweepPlan plan = ParseSweepPlan(text, source);
   CheckEnvironments(plan, source);
   const SweepFolder folder(FolderOf(options));
@@ -248,4 +246,4 @@ int Sweep(const SweepOptions& options, const StopFlag& stop) {
                        : RunHere(options, folder, plan, state, stop);
 }
 
-}  // namespace uper
+}  // namespace uper::cli

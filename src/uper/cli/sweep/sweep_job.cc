@@ -16,7 +16,7 @@
 #include "uper/cli/sweep/child_process.h"
 #include "uper/train/run/run_setup.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 class ProcessJob final : public SweepJob {
@@ -32,13 +32,13 @@ class ProcessJob final : public SweepJob {
   const pid_t child_;
 };
 
-// Of the calling thread and of those that it starts.
+// Pins the calling thread, and all threads that it will start, to these processors.
 void RunOn(const std::vector<int>& cpus) {
   if (cpus.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
-  pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // if not: it runs anywhere
+  pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // on failure it runs anywhere
 }
 
 struct FileCloser {
@@ -68,7 +68,7 @@ class ThreadJob final : public SweepJob {
   void Stop() override { stop_ = true; }
 
  private:
-  // As main() would.
+  // Turns exceptions into a line of the log and an exit code, as main() does.
   int RunToEnd(const std::function<int()>& train) {
     try {
       return train();
@@ -88,7 +88,7 @@ class ThreadJob final : public SweepJob {
   const std::unique_ptr<std::FILE, FileCloser> log_;
   StopFlag stop_ = false;
   std::atomic<bool> ended_ = false;
-  int exit_code_ = 0;  // once ended_
+  int exit_code_ = 0;  // valid once ended_ is true
   std::jthread thread_;
 };
 
@@ -119,4 +119,4 @@ std::unique_ptr<SweepJob> StartSweepJob(const SweepFolder& folder, const SweepRu
   return gpu ? StartThreadJob(folder, run, cpus, train) : StartProcessJob(folder, run, cpus);
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -11,36 +11,36 @@
 #include "uper/train/sweep/sweep_folder.h"
 #include "uper/train/sweep/sweep_plan.h"
 
-namespace uper {
+namespace uper::cli {
 
-// `uper train` for one run of a sweep: program, then arguments.
+// The command line of `uper train` for one run of a sweep: the program, then its arguments.
 std::vector<std::string> TrainCommand(const SweepFolder& folder, const SweepRun& run);
 
-// Trains a run in the calling thread as `uper train` would, and prints into `log`. Returns the exit
-// code or throws.
+// Trains a run in the calling thread like `uper train` and prints to `log`. Returns the exit code
+// or throws.
 using TrainHere = std::function<int(const SweepFolder& folder, const SweepRun& run, std::FILE* log,
                                     const StopFlag& stop)>;
 
-// A run of a sweep under way. What it prints goes to the sweep's log of it.
+// A running run of a sweep. It prints to its own log file in the sweep's folder.
 class SweepJob {
  public:
   virtual ~SweepJob() = default;
 
-  // Nothing while it runs.
+  // Empty while it runs.
   virtual std::optional<int> ExitCodeIfEnded() = 0;
-  // Tells it to save and end.
+  // Asks it to save and end.
   virtual void Stop() = 0;
 };
 
-// Start a run on these processors (empty: on all), as a process of its own or as a thread of this
-// one. A thread must have ended before the job is destroyed, or is waited for.
+// Start a run on these processors (empty: on all), as a child process or as a thread of this
+// process. The destructor of a thread's job waits for the thread.
 std::unique_ptr<SweepJob> StartProcessJob(const SweepFolder& folder, const SweepRun& run,
                                           const std::vector<int>& cpus);
 std::unique_ptr<SweepJob> StartThreadJob(const SweepFolder& folder, const SweepRun& run,
                                          const std::vector<int>& cpus, const TrainHere& train);
-// A process for a run on the CPU, a thread for one on the GPU: the GPU gives each process turns of
-// its own, but works on what the threads of one process want at the same time.
+// Starts a process for a run on the CPU and a thread for a run on the GPU. The GPU serves processes
+// in turns, but runs the work of several threads of one process at the same time.
 std::unique_ptr<SweepJob> StartSweepJob(const SweepFolder& folder, const SweepRun& run,
                                         const std::vector<int>& cpus, const TrainHere& train);
 
-}  // namespace uper
+}  // namespace uper::cli

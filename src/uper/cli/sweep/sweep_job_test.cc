@@ -7,10 +7,10 @@
 #include <iterator>
 #include <thread>
 
+#include "uper/base/files/temporary_folder.h"
 #include "uper/cli/exit_code.h"
-#include "uper/cli/temporary_folder.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 int WaitFor(SweepJob& job) {
@@ -43,7 +43,7 @@ class SweepThreadTest : public testing::Test {
   SweepPlan plan_;
 };
 
-// Ends when it is told to, as training does.
+// Runs until it is stopped, like training.
 int UntilStopped(const SweepFolder&, const SweepRun&, std::FILE*, const StopFlag& stop) {
   while (!stop) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return kExitInterruptedSaved;
@@ -86,4 +86,4 @@ TEST_F(SweepThreadTest, AFailureIsItsOwnAndToldInTheLog) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cli

@@ -13,12 +13,13 @@
 #include "uper/train/config/resolve_config.h"
 #include "uper/train/run/run_setup.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr double kGibibyte = 1 << 30;
 
-// Runs of equal ones need as much: seeds do not matter, and the games of a suite hardly.
+// Runs of one kind need about the same memory. Neither seeds nor games of a suite make a
+// difference.
 std::string KindOf(const SweepRun& run) {
   const std::string& environment = run.config.environment.name;
   std::string kind = environment.substr(0, environment.find('/'));
@@ -29,7 +30,7 @@ std::string KindOf(const SweepRun& run) {
   return kind;
 }
 
-// What cannot be planned fails when it starts, by itself.
+// A run that cannot be planned counts as 0. It fails on its own when it starts.
 std::uint64_t MemoryOf(const SweepRun& run) try {
   RunConfig config = run.config;
   FillAutomaticKeys(config, FramesPerStepOf(config));
@@ -38,7 +39,7 @@ std::uint64_t MemoryOf(const SweepRun& run) try {
   return 0;
 }
 
-// Of the runs that are not done, in bytes, the largest first.
+// The bytes that each unfinished run needs, largest first.
 std::vector<std::uint64_t> MemoryOfOpenRuns(const SweepPlan& plan, const SweepState& state) {
   std::map<std::string, std::uint64_t> known;
   std::vector<std::uint64_t> needs;
@@ -52,7 +53,7 @@ std::vector<std::uint64_t> MemoryOfOpenRuns(const SweepPlan& plan, const SweepSt
   return needs;
 }
 
-// How many of the largest fit together; one always does, and says itself if it does not.
+// How many of the largest runs fit together. At least 1: a single run checks its memory itself.
 int CountThatFit(const std::vector<std::uint64_t>& needs, std::uint64_t available) {
   std::uint64_t sum = 0;
   int count = 0;
@@ -87,4 +88,4 @@ int SweepJobs(int asked, const SweepFolder& folder, const SweepPlan& plan,
   return fit;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

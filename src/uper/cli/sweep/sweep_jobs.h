@@ -3,12 +3,12 @@
 #include "uper/train/sweep/sweep_folder.h"
 #include "uper/train/sweep/sweep_plan.h"
 
-namespace uper {
+namespace uper::cli {
 
-// How many runs of a sweep are under way at a time. `asked` (0: as many as there are cores for) is
-// what was asked for. Those that are not done must fit into the memory together, of which each run
-// alone only sees what is free when it starts: throws Error(kResources) if the asked ones do not,
-// and says so if there are fewer than cores.
+// How many runs of a sweep to run at a time. `asked` is the user's number, or 0 for as many as
+// there are cores for. Runs at the same time must fit into memory together; a run itself sees only
+// what is free when it starts. Throws Error(kResources) if `asked` runs do not fit. Without
+// `asked`, prints a message if fewer runs fit than there are cores for.
 int SweepJobs(int asked, const SweepFolder& folder, const SweepPlan& plan, const SweepState& state);
 
-}  // namespace uper
+}  // namespace uper::cli

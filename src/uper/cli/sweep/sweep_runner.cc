@@ -17,7 +17,7 @@
 #include "uper/nn/gpu.h"
 #include "uper/train/run/run_lock.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kPoll{20};
@@ -36,7 +36,7 @@ std::vector<std::string> LastLines(const std::filesystem::path& path) {
   return lines;
 }
 
-// Frames of the last row of metrics.csv, 0 without one.
+// The frames of the last row of metrics.csv, or 0 without a row.
 std::int64_t LoggedFrames(const RunFolder& run) {
   const std::vector<std::string> lines = LastLines(run.metrics());
   std::int64_t frames = 0;
@@ -47,7 +47,7 @@ std::int64_t LoggedFrames(const RunFolder& run) {
   return frames;
 }
 
-// What the run complained about last.
+// The last error message in the log of a run.
 std::string LastComplaint(const std::filesystem::path& log) {
   const std::vector<std::string> lines = LastLines(log);
   const auto found = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
@@ -56,7 +56,7 @@ std::string LastComplaint(const std::filesystem::path& log) {
   return found == lines.rend() ? "" : ": " + found->substr(6);
 }
 
-// A line that is longer than the terminal is wide could not be taken back.
+// Cuts a line to the width of the terminal. A longer line could not be overwritten.
 std::string FittingTerminal(const std::string& text) {
   winsize size{};
   const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
@@ -134,7 +134,8 @@ void SweepRunner::StartWhatFits() {
   }
 }
 
-// The first waiting run whose folder is free: after a kill a former process may still be saving.
+// Starts the first waiting run whose folder is free. After a kill, the former process may still
+// hold the folder because it is saving.
 bool SweepRunner::StartNext(Worker& worker) {
   const auto next = std::find_if(waiting_.begin(), waiting_.end(),
                                  [&](std::size_t i) { return !IsHeld(plan_.runs[i]); });
@@ -159,7 +160,7 @@ bool SweepRunner::IsHeld(const SweepRun& run) {
     const RunLock probe(lock);
     return false;
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kResources) return false;  // the run itself will complain
+    if (error.kind() != ErrorKind::kResources) return false;  // the run itself will report it
     if (!told_held_) Line(std::string("waiting: ") + error.what());
     told_held_ = true;
     return true;
@@ -194,7 +195,7 @@ void SweepRunner::Ended(Worker& worker, int exit_code) {
   } else if (progress.status == SweepStatus::kInterrupted) {
     Line(fmt::format("saved {} after {:.1f} s", run.name, seconds.count()));
   } else {
-    constexpr int kKilled = 128 + SIGKILL;  // nothing of its own is said about that
+    constexpr int kKilled = 128 + SIGKILL;  // such a run leaves no message
     Line(fmt::format("FAILED {} with exit code {}{} (all of it: {})", run.name, exit_code,
                      exit_code == kKilled ? ": killed (out of memory? use fewer --jobs)"
                                           : LastComplaint(folder_.log(run)),
@@ -250,4 +251,4 @@ void SweepRunner::ShowStatus(bool now) {
   std::fflush(stderr);
 }
 
-}  // namespace uper
+}  // namespace uper::cli

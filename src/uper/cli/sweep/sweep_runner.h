@@ -11,23 +11,23 @@
 #include "uper/train/sweep/sweep_folder.h"
 #include "uper/train/sweep/sweep_plan.h"
 
-namespace uper {
+namespace uper::cli {
 
-// The processors of each of `jobs` workers, `threads` apiece (0: all); empty lists when there are
-// not enough for all, which leaves the choice to the system.
+// The processors of each of `jobs` workers, `threads` for each (0: all). The lists are empty if
+// there are not enough processors; then the system chooses.
 std::vector<std::vector<int>> CpusOfWorkers(const std::vector<int>& usable, int jobs, int threads);
 
-// Runs what is not done of a sweep, `jobs` at a time, each as SweepJob says. state.json says at any
-// moment how far it is. When the GPU is lost no further run is started and those under way are told
-// to end. Prints to standard error. Not thread-safe.
+// Runs the unfinished runs of a sweep, `jobs` at a time, each as a SweepJob. state.json always
+// tells the state of every run. If the GPU is lost, no further run is started and the running ones
+// are asked to end. Prints to standard error. Not thread-safe.
 class SweepRunner {
  public:
-  // The folder exists and is locked by the caller.
+  // REQUIRES: the folder exists, and the caller holds its lock.
   SweepRunner(const SweepFolder& folder, const SweepPlan& plan, SweepState& state, int jobs,
               TrainHere train);
 
-  // Until every run has ended once. False when `stop` ended it before: the runs under way were
-  // told, have saved and ended. Throws Error(kResources) when the GPU was lost.
+  // Returns true when every run has ended once. Returns false after `stop`, when the running ones
+  // have saved and ended. Throws Error(kResources) if the GPU was lost.
   bool Run(const StopFlag& stop);
 
  private:
@@ -63,4 +63,4 @@ class SweepRunner {
   Clock::time_point last_status_;
 };
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -8,10 +8,10 @@
 #include "uper/base/files/atomic_file.h"
 #include "uper/cli/sweep/child_process.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-// For bash.
+// Quotes a word for bash.
 std::string Quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -50,8 +50,8 @@ std::string Directives(const SweepFolder& folder, const SweepPlan& plan,
   return text;
 }
 
-// Elements of the job that are not through, as squeue prints them; empty too for a job that Slurm
-// has forgotten.
+// The unfinished elements of the job, as squeue prints them. Empty for a job that Slurm does not
+// know any more.
 std::string QueuedElements(const std::string& job) {
   return RunCommand({"squeue", "--noheader", "--array", "--format=%i", "--jobs=" + job}, true)
       .output;
@@ -127,4 +127,4 @@ std::string SubmitToSlurm(const SweepFolder& folder, const SweepPlan& plan,
   return job;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

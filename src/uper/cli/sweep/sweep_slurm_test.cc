@@ -4,7 +4,7 @@
 
 #include "uper/cli/sweep/sweep_runner.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 TEST(SweepSlurm, ArrayNumbersStartAtOneAndAreJoined) {
@@ -34,8 +34,9 @@ TEST(SweepRunner, WorkersGetProcessorsOfTheirOwn) {
   using Cpus = std::vector<std::vector<int>>;
   EXPECT_EQ(CpusOfWorkers({0, 2, 4, 6, 8}, 2, 2), (Cpus{{0, 2}, {4, 6}}));
   EXPECT_EQ(CpusOfWorkers({3, 5}, 1, 0), (Cpus{{3, 5}}));
-  EXPECT_EQ(CpusOfWorkers({3, 5}, 3, 1), (Cpus{{}, {}, {}}));  // not enough: nobody is pinned
+  EXPECT_EQ(CpusOfWorkers({3, 5}, 3, 1),
+            (Cpus{{}, {}, {}}));  // too few processors: no worker is pinned
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cli

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-namespace uper {
+namespace uper::cli {
 
 // The letters of Canvas::Text(), ' ' to '~': nine rows each, bit 4 is the leftmost of five dots.
 // Seven rows stand on the line, two hang below it.
@@ -112,4 +112,4 @@ inline constexpr std::array<GlyphRows, 95> kGlyphs = {{
     // clang-format on
 }};
 
-}  // namespace uper
+}  // namespace uper::cli

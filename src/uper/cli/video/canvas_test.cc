@@ -5,18 +5,19 @@
 #include <limits>
 #include <string>
 
-namespace uper {
+#include "uper/cli/video/palette.h"
+
+namespace uper::cli {
 namespace {
 
-constexpr Colour kWhite = {255, 255, 255};
-constexpr Colour kInk = {5, 105, 205};
+constexpr Color kInk = {5, 105, 205};
 
-// One character a pixel: '#' full ink, '.' white, '+' something between.
+// One character per pixel: '#' full ink, '.' white, '+' in between.
 std::string Seen(const Canvas& canvas, int y) {
   std::string row;
   for (int x = 0; x < canvas.width(); ++x) {
-    const Colour colour = canvas.at(x, y);
-    row += colour == kInk ? '#' : colour == kWhite ? '.' : '+';
+    const Color color = canvas.at(x, y);
+    row += color == kInk ? '#' : color == kWhite ? '.' : '+';
   }
   return row;
 }
@@ -35,7 +36,7 @@ TEST(CanvasTest, RectanglesAreClippedAndMixed) {
   canvas.FillRect(-5, -5, 6, 6, kInk);
   EXPECT_EQ(Seen(canvas), (Rows{"#...", "..##", "...."}));
   canvas.FillRect(0, 2, 1, 1, kInk, 0.5);
-  EXPECT_EQ(canvas.at(0, 2), (Colour{130, 180, 230}));
+  EXPECT_EQ(canvas.at(0, 2), (Color{130, 180, 230}));
   canvas.Fill(kWhite);
   EXPECT_EQ(Seen(canvas), (Rows{"....", "....", "...."}));
   EXPECT_THROW(canvas.at(4, 0), std::exception);
@@ -43,34 +44,34 @@ TEST(CanvasTest, RectanglesAreClippedAndMixed) {
 
 TEST(CanvasTest, LinesCoverPixelsByTheirWidth) {
   Canvas canvas(6, 4);
-  canvas.Line({1, 1}, {4, 1}, {.colour = kInk});
+  canvas.Line({1, 1}, {4, 1}, {.color = kInk});
   EXPECT_EQ(Seen(canvas), (Rows{"......", ".###..", "......", "......"})) << "its end is left out";
   canvas.Fill(kWhite);
-  canvas.Line({1, 1.5}, {4, 1.5}, {.colour = kInk});
-  EXPECT_EQ(canvas.at(2, 1), (Colour{130, 180, 230})) << "half on each of two rows";
+  canvas.Line({1, 1.5}, {4, 1.5}, {.color = kInk});
+  EXPECT_EQ(canvas.at(2, 1), (Color{130, 180, 230})) << "half on each of two rows";
   EXPECT_EQ(canvas.at(2, 2), canvas.at(2, 1));
   canvas.Fill(kWhite);
-  canvas.Line({3, 3}, {3, 0}, {.colour = kInk, .thickness = 3});
+  canvas.Line({3, 3}, {3, 0}, {.color = kInk, .thickness = 3});
   EXPECT_EQ(Seen(canvas), (Rows{"......", "..###.", "..###.", "..###."})) << "upwards";
 }
 
 TEST(CanvasTest, LinesThatFollowEachOtherPaintTheirCommonPointOnce) {
   Canvas canvas(6, 1);
-  const Canvas::Pen pen{.colour = kInk, .opacity = 0.5};
+  const Canvas::Pen pen{.color = kInk, .opacity = 0.5};
   canvas.Line({0, 0}, {2, 0}, pen);
   canvas.Line({2, 0}, {5, 0}, pen);
-  for (int x = 0; x < 5; ++x) EXPECT_EQ(canvas.at(x, 0), (Colour{130, 180, 230})) << x;
+  for (int x = 0; x < 5; ++x) EXPECT_EQ(canvas.at(x, 0), (Color{130, 180, 230})) << x;
   EXPECT_EQ(canvas.at(5, 0), kWhite);
 }
 
 TEST(CanvasTest, LinesMayLieOutsideOrBeNoNumbers) {
   Canvas canvas(3, 2);
-  canvas.Line({-1e12, 5e11}, {1e12, 5e11}, {.colour = kInk});
-  canvas.Line({0, std::numeric_limits<double>::quiet_NaN()}, {3, 0}, {.colour = kInk});
-  canvas.Line({0, 0}, {std::numeric_limits<double>::infinity(), 0}, {.colour = kInk});
-  canvas.Line({1, 1}, {1, 1}, {.colour = kInk});
+  canvas.Line({-1e12, 5e11}, {1e12, 5e11}, {.color = kInk});
+  canvas.Line({0, std::numeric_limits<double>::quiet_NaN()}, {3, 0}, {.color = kInk});
+  canvas.Line({0, 0}, {std::numeric_limits<double>::infinity(), 0}, {.color = kInk});
+  canvas.Line({1, 1}, {1, 1}, {.color = kInk});
   EXPECT_EQ(Seen(canvas), (Rows{"...", "..."}));
-  canvas.Line({-1e9, 1}, {1e9, 1}, {.colour = kInk});
+  canvas.Line({-1e9, 1}, {1e9, 1}, {.color = kInk});
   EXPECT_EQ(Seen(canvas), (Rows{"...", "###"}));
 }
 
@@ -98,8 +99,8 @@ TEST(CanvasTest, PicturesAreEnlargedBySquares) {
   const Picture picture{.height = 1, .width = 2, .rgb = {5, 105, 205, 9, 9, 9}};
   canvas.DrawPicture(picture, 1, 1, 2);
   EXPECT_EQ(Seen(canvas), (Rows{".......", ".##++..", ".##++.."}));
-  EXPECT_EQ(canvas.at(4, 2), (Colour{9, 9, 9}));
+  EXPECT_EQ(canvas.at(4, 2), (Color{9, 9, 9}));
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cli

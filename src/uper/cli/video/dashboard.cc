@@ -5,31 +5,24 @@
 #include <algorithm>
 #include <cmath>
 
-namespace uper {
+#include "uper/cli/video/palette.h"
+
+namespace uper::cli {
 namespace {
 
-// As in python/uper_plots.
-constexpr Colour kBlue = {0x1f, 0x77, 0xb4};
-constexpr Colour kGreen = {0x2c, 0xa0, 0x2c};
-constexpr Colour kRed = {0xd6, 0x27, 0x28};
-constexpr Colour kGrey = {0x7f, 0x7f, 0x7f};
-constexpr Colour kLightGrey = {0xe6, 0xe6, 0xe6};
-constexpr Colour kBlack = {0x22, 0x22, 0x22};
-constexpr Colour kWhite = {255, 255, 255};
-
 constexpr int kMargin = 30;
-constexpr int kTop = 72;         // of the game and of the panels
-constexpr int kGameWidth = 600;  // room for the game
+constexpr int kTop = 72;         // upper edge of the game and of the panels
+constexpr int kGameWidth = 600;  // space for the game
 constexpr int kGameHeight = 630;
-constexpr int kPanelLeft = 680;  // titles
-constexpr int kPlotLeft = 756;   // plots; numbers stand left of them
+constexpr int kPanelLeft = 680;  // left edge of titles
+constexpr int kPlotLeft = 756;   // left edge of plots; numbers stand left of it
 constexpr int kPlotRight = Dashboard::kWidth - kMargin;
-constexpr int kTextHeight = 14;  // of letters without tails
-constexpr int kGridScale = 16;   // pixels of the game from this size on get lines between them
+constexpr int kTextHeight = 14;  // letters without tails
+constexpr int kGridScale = 16;   // game pixels of this size or more get lines between them
 
 std::string Short(double value) { return fmt::format("{:.3g}", value + 0.0); }
 
-// `value` in [low, high] to a pixel between `from` and `to`.
+// Maps `value` in [low, high] to a pixel between `from` and `to`.
 double Place(double value, double low, double high, double from, double to) {
   return from + (value - low) / (high - low) * (to - from);
 }
@@ -70,7 +63,7 @@ void Dashboard::Remember(const Decision& decision) {
   if (static_cast<int>(past_.size()) > options_.window_steps) past_.pop_front();
 }
 
-// The axis that holds all that was seen in the window, so that it does not jump with each step.
+// The range of all values in the window. An axis with this range does not jump with each step.
 Dashboard::Range Dashboard::RangeOf(Range Past::* range) const {
   Range all = past_.back().*range;
   for (const Past& past : past_) {
@@ -81,15 +74,15 @@ Dashboard::Range Dashboard::RangeOf(Range Past::* range) const {
   return {.low = all.low - pad, .high = all.high + pad};
 }
 
-void Dashboard::DrawTextLeftOf(int x, int y, const std::string& text, Colour colour) {
-  canvas_.Text(x - Canvas::TextWidth(text), y, text, colour);
+void Dashboard::DrawTextLeftOf(int x, int y, const std::string& text, Color color) {
+  canvas_.Text(x - Canvas::TextWidth(text), y, text, color);
 }
 
 void Dashboard::DrawHeader(const DashboardScene& scene) {
   constexpr int kY = 26;
   canvas_.Text(kMargin, kY, options_.title, kBlack, 3);
   const int after = kMargin + Canvas::TextWidth(options_.title, 3) + 30;
-  canvas_.Text(after, kY + 7, options_.subtitle, kGrey);
+  canvas_.Text(after, kY + 7, options_.subtitle, kGray);
   const std::string state =
       fmt::format("{}episode {}  step {}  return {}", scene.last ? "end of " : "",
                   scene.episode + 1, scene.step, Short(scene.episode_return));
@@ -101,7 +94,7 @@ void Dashboard::DrawGame(const Picture& game) {
   const int width = scale * game.width;
   const int height = scale * game.height;
   const int x = kMargin + (kGameWidth - width) / 2;
-  canvas_.FillRect(x - 2, kTop - 2, width + 4, height + 4, kLightGrey);
+  canvas_.FillRect(x - 2, kTop - 2, width + 4, height + 4, kLightGray);
   canvas_.DrawPicture(game, x, kTop, scale);
   if (scale < kGridScale) return;
   for (int i = 1; i < game.width; ++i) canvas_.FillRect(x + i * scale, kTop, 1, height, kWhite);
@@ -109,11 +102,11 @@ void Dashboard::DrawGame(const Picture& game) {
 }
 
 void Dashboard::DrawFrame(const Box& box) {
-  canvas_.FillRect(box.x, box.y, 1, box.height, kLightGrey);
-  canvas_.FillRect(box.x, box.y + box.height, box.width, 1, kLightGrey);
+  canvas_.FillRect(box.x, box.y, 1, box.height, kLightGray);
+  canvas_.FillRect(box.x, box.y + box.height, box.width, 1, kLightGray);
 }
 
-// One column an action: a bar from Q - spread to Q + spread and a mark at Q.
+// Each action has a column with a bar from Q - spread to Q + spread and a mark at Q.
 void Dashboard::DrawValues(const Decision& decision, const Box& box) {
   canvas_.Text(kPanelLeft, box.y - 26,
                has_members()
@@ -125,28 +118,28 @@ void Dashboard::DrawValues(const Decision& decision, const Box& box) {
   const auto y_of = [&](double value) {
     return Place(value, range.low, range.high, box.y + box.height, box.y);
   };
-  DrawTextLeftOf(box.x - 6, box.y, Short(range.high), kGrey);
-  DrawTextLeftOf(box.x - 6, box.y + box.height - kTextHeight, Short(range.low), kGrey);
+  DrawTextLeftOf(box.x - 6, box.y, Short(range.high), kGray);
+  DrawTextLeftOf(box.x - 6, box.y + box.height - kTextHeight, Short(range.low), kGray);
   const int actions = static_cast<int>(decision.q.size());
   const int column = box.width / actions;
   const int bar = std::min(column * 6 / 10, 40);
   for (int a = 0; a < actions; ++a) {
     const bool chosen = a == decision.action;
     const int centre = box.x + a * column + column / 2;
-    const Colour colour = chosen ? kBlue : kGrey;
+    const Color color = chosen ? kBlue : kGray;
     const int top = static_cast<int>(std::lround(y_of(decision.q[a] + decision.spread[a])));
     const int bottom = static_cast<int>(std::lround(y_of(decision.q[a] - decision.spread[a])));
     const int middle = static_cast<int>(std::lround(y_of(decision.q[a])));
     if (chosen) canvas_.FillRect(centre - column / 2, box.y, column, box.height, kBlue, 0.08);
-    canvas_.FillRect(centre - bar / 2, top, bar, bottom - top + 1, colour, 0.4);
-    canvas_.FillRect(centre - bar / 2, middle - 1, bar, 3, colour);
+    canvas_.FillRect(centre - bar / 2, top, bar, bottom - top + 1, color, 0.4);
+    canvas_.FillRect(centre - bar / 2, middle - 1, bar, 3, color);
     const std::string name = std::to_string(a);
-    canvas_.Text(centre - Canvas::TextWidth(name) / 2, box.y + box.height + 7, name, colour);
+    canvas_.Text(centre - Canvas::TextWidth(name) / 2, box.y + box.height + 7, name, color);
   }
 }
 
-// Cumulative distributions: of n quantiles the i-th in order of size lies at (value, (2 i + 1) /
-// (2 n)). (Nothing makes a network put them out in order.)
+// Draws cumulative distributions. The i-th smallest of n quantiles lies at (value, (2 i + 1) / (2
+// n)). The quantiles are sorted first, because a network may give them in any order.
 void Dashboard::DrawDistributions(const Decision& decision, const Box& box) {
   canvas_.Text(kPanelLeft, box.y - 26,
                fmt::format("Return after action {}: P(return <= x){}", decision.action,
@@ -156,13 +149,13 @@ void Dashboard::DrawDistributions(const Decision& decision, const Box& box) {
   const Range range = RangeOf(&Past::returns);
   const double right = box.x + box.width;
   const auto x_of = [&](double value) { return Place(value, range.low, range.high, box.x, right); };
-  DrawTextLeftOf(box.x - 6, box.y, "1", kGrey);
-  DrawTextLeftOf(box.x - 6, box.y + box.height - kTextHeight, "0", kGrey);
-  canvas_.Text(box.x, box.y + box.height + 7, Short(range.low), kGrey);
-  DrawTextLeftOf(box.x + box.width, box.y + box.height + 7, Short(range.high), kGrey);
+  DrawTextLeftOf(box.x - 6, box.y, "1", kGray);
+  DrawTextLeftOf(box.x - 6, box.y + box.height - kTextHeight, "0", kGray);
+  canvas_.Text(box.x, box.y + box.height + 7, Short(range.low), kGray);
+  DrawTextLeftOf(box.x + box.width, box.y + box.height + 7, Short(range.high), kGray);
 
   const std::size_t count = spec_.network.outputs;
-  const Canvas::Pen pen{.colour = kBlue, .thickness = 1.3, .opacity = has_members() ? 0.45 : 1.0};
+  const Canvas::Pen pen{.color = kBlue, .thickness = 1.3, .opacity = has_members() ? 0.45 : 1.0};
   std::vector<float> values;
   for (int k = 0; k < spec_.network.members; ++k) {
     const auto member = std::span(decision.quantiles).subspan(k * count, count);
@@ -182,7 +175,7 @@ void Dashboard::DrawDistributions(const Decision& decision, const Box& box) {
                box.y + box.height + 7, label, kBlack);
 }
 
-// They share the room that is left.
+// The traces share the remaining height.
 void Dashboard::DrawTraces(int top) {
   constexpr int kTallest = 110;
   std::vector<Trace> traces = {{&Past::q, "Q  value of the chosen action", kBlack, false}};
@@ -202,11 +195,11 @@ void Dashboard::DrawTraces(int top) {
 }
 
 void Dashboard::DrawTrace(const Trace& trace, const Box& box) {
-  canvas_.Text(box.x, box.y, trace.label, trace.colour);
-  DrawTextLeftOf(box.x + box.width, box.y, Short(past_.back().*trace.number), trace.colour);
+  canvas_.Text(box.x, box.y, trace.label, trace.color);
+  DrawTextLeftOf(box.x + box.width, box.y, Short(past_.back().*trace.number), trace.color);
   const int top = box.y + kTextHeight + 8;
   const int bottom = box.y + box.height - 6;
-  canvas_.FillRect(box.x, bottom, box.width, 1, kLightGrey);
+  canvas_.FillRect(box.x, bottom, box.width, 1, kLightGray);
   double low = trace.from_zero ? 0 : past_.back().*trace.number;
   double high = past_.back().*trace.number;
   for (const Past& past : past_) {
@@ -221,8 +214,8 @@ void Dashboard::DrawTrace(const Trace& trace, const Box& box) {
             Place(past_[i].*trace.number, low, high, bottom - 1, top)};
   };
   for (std::size_t i = 1; i < past_.size(); ++i) {
-    canvas_.Line(point(i - 1), point(i), {.colour = trace.colour, .thickness = 2});
+    canvas_.Line(point(i - 1), point(i), {.color = trace.color, .thickness = 2});
   }
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -8,27 +8,27 @@
 #include "uper/cli/video/decision_view.h"
 #include "uper/nn/learner.h"
 
-namespace uper {
+namespace uper::cli {
 
-// What one picture of the film shows.
+// The contents of one picture of the film.
 struct DashboardScene {
   const Picture& game;
   const Decision& decision;
   std::int64_t episode = 0;  // from 0
   std::int64_t step = 0;
   double episode_return = 0;
-  bool last = false;  // the episode is over; the decision is the one that ended it
+  bool last = false;  // the episode is over; the decision is its last one
 };
 
 struct DashboardOptions {
   std::string title;     // the game
   std::string subtitle;  // the agent
-  int window_steps = 0;  // how far back traces and the ranges of the axes reach
+  int window_steps = 0;  // length of the traces, and of the window for the axes
 };
 
-// Draws an agent at play: the game on the left; on the right the value of each action, the members'
-// distributions of the return of the chosen one, and how Q, E, A and the information gain went.
-// Scalar heads have no distribution and no A, single networks no E. Not thread-safe.
+// Draws an agent at play. The game is on the left. On the right are the value of each action, the
+// members' return distributions of the chosen action, and traces of Q, E, A and the information
+// gain. Scalar heads have no distribution and no A; single networks have no E. Not thread-safe.
 class Dashboard {
  public:
   static constexpr int kWidth = 1280;
@@ -36,8 +36,8 @@ class Dashboard {
 
   Dashboard(const LearnerSpec& spec, const DashboardOptions& options);
 
-  // Adds the scene's decision to the traces, unless it is a last one, and draws. The canvas holds
-  // until the next call.
+  // Adds the scene's decision to the traces unless the episode is over, then draws. The canvas is
+  // valid until the next call.
   const Canvas& Draw(const DashboardScene& scene);
 
  private:
@@ -45,14 +45,14 @@ class Dashboard {
     double low = 0;
     double high = 0;
   };
-  // Numbers of one step that later pictures need.
+  // The numbers of one step that later pictures show.
   struct Past {
     double q = 0;
     double epistemic = 0;
     double aleatoric = 0;
     double info_gain = 0;
-    Range values;   // of all actions, with their spread
-    Range returns;  // of the chosen action's quantiles
+    Range values;   // values of all actions, with their spread
+    Range returns;  // quantiles of the chosen action
   };
   struct Box {
     int x = 0;
@@ -63,7 +63,7 @@ class Dashboard {
   struct Trace {
     double Past::* number;
     const char* label;
-    Colour colour;
+    Color color;
     bool from_zero;
   };
 
@@ -78,7 +78,7 @@ class Dashboard {
   void DrawTraces(int top);
   void DrawTrace(const Trace& trace, const Box& box);
   void DrawFrame(const Box& box);
-  void DrawTextLeftOf(int x, int y, const std::string& text, Colour colour);
+  void DrawTextLeftOf(int x, int y, const std::string& text, Color color);
 
   const LearnerSpec spec_;
   const DashboardOptions options_;
@@ -86,4 +86,4 @@ class Dashboard {
   Canvas canvas_;
 };
 
-}  // namespace uper
+}  // namespace uper::cli

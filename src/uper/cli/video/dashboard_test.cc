@@ -4,21 +4,16 @@
 
 #include <algorithm>
 
+#include "uper/cli/video/palette.h"
 #include "uper/cli/video/recording.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-constexpr Colour kWhite = {255, 255, 255};
-constexpr Colour kBlue = {0x1f, 0x77, 0xb4};
-constexpr Colour kRed = {0xd6, 0x27, 0x28};
-constexpr Colour kGreen = {0x2c, 0xa0, 0x2c};
-constexpr Colour kBlack = {0x22, 0x22, 0x22};
-
-// Whether the text stands somewhere on a white part of the picture.
-bool Shows(const Canvas& canvas, const std::string& text, Colour colour) {
+// Whether the text appears somewhere on a white part of the picture.
+bool Shows(const Canvas& canvas, const std::string& text, Color color) {
   Canvas wanted(Canvas::TextWidth(text), 14);
-  wanted.Text(0, 0, text, colour);
+  wanted.Text(0, 0, text, color);
   const auto found = [&](int left, int top) {
     for (int y = 0; y < wanted.height(); ++y) {
       for (int x = 0; x < wanted.width(); ++x) {
@@ -60,8 +55,8 @@ TEST(DashboardTest, ShowsGameDecisionAndUncertainty) {
   EXPECT_TRUE(Shows(canvas, "1.25", kBlue)) << "E";
   EXPECT_TRUE(Shows(canvas, "2.25", kRed)) << "A";
   EXPECT_TRUE(Shows(canvas, "0.203", kGreen)) << "1/2 ln 1.5";
-  EXPECT_EQ(canvas.at(100, 200), (Colour{10, 20, 30}));
-  EXPECT_EQ(canvas.at(500, 200), (Colour{40, 50, 60}));
+  EXPECT_EQ(canvas.at(100, 200), (Color{10, 20, 30}));
+  EXPECT_EQ(canvas.at(500, 200), (Color{40, 50, 60}));
   EXPECT_EQ(canvas.at(1, 1), kWhite);
 }
 
@@ -110,14 +105,14 @@ TEST(DashboardTest, TracesReachBackToTheWindow) {
   EXPECT_FALSE(Shows(draw(1), "5.3", {0x7f, 0x7f, 0x7f})) << "five steps later it is forgotten";
 }
 
-TEST(PictureOfTest, ColoursChannelsAndKeepsGreyGrey) {
+TEST(PictureOfTest, ColorsChannelsAndKeepsGreyGray) {
   const EnvironmentSpec planes{.height = 1, .width = 3, .channels = 2, .element_max = 1};
   const std::vector<std::byte> cells = {std::byte{1}, std::byte{0}, std::byte{1},
                                         std::byte{1}, std::byte{0}, std::byte{0}};
   EXPECT_EQ(PictureOf(planes, cells).rgb,
             (std::vector<std::uint8_t>{0x1f, 0x77, 0xb4, 0xff, 0x7f, 0x0e, 0xf2, 0xf2, 0xf2}));
-  const EnvironmentSpec grey{.height = 1, .width = 2};
-  EXPECT_EQ(PictureOf(grey, std::vector<std::byte>{std::byte{0}, std::byte{200}}).rgb,
+  const EnvironmentSpec gray{.height = 1, .width = 2};
+  EXPECT_EQ(PictureOf(gray, std::vector<std::byte>{std::byte{0}, std::byte{200}}).rgb,
             (std::vector<std::uint8_t>{0, 0, 0, 200, 200, 200}));
   const EnvironmentSpec floats{
       .element = EnvironmentSpec::Element::kFloat32, .element_min = -1, .element_max = 3};
@@ -127,4 +122,4 @@ TEST(PictureOfTest, ColoursChannelsAndKeepsGreyGrey) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cli

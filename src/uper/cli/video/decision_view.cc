@@ -8,10 +8,10 @@
 #include "uper/core/priority.h"
 #include "uper/nn/head_values.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-// The members' distributions of one action, and E and A; `logits` [member, atom].
+// Fills in the members' distributions of one action, and E and A. `logits` are [member, atom].
 void DescribeCategorical(const LossSpec& loss, EnsembleShape shape, std::span<const float> logits,
                          double target, Decision& decision) {
   std::vector<float> probabilities(logits.size());
@@ -72,4 +72,4 @@ Decision DescribeDecision(const LearnerSpec& spec, std::span<const float> output
   return decision;
 }
 
-}  // namespace uper
+}  // namespace uper::cli

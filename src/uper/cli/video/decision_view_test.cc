@@ -11,10 +11,10 @@
 #include "uper/nn/head_values.h"
 #include "uper/nn/initialization.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
-LearnerSpec SpecOf(HeadKind head, int members, int outputs) {
+LearnerSpec DecisionSpec(HeadKind head, int members, int outputs) {
   LearnerSpec spec{.network =
                        MlpNetwork(3, {8}, {.actions = 2, .members = members, .outputs = outputs})};
   spec.loss.head = head;
@@ -23,7 +23,7 @@ LearnerSpec SpecOf(HeadKind head, int members, int outputs) {
 }
 
 TEST(DecisionTest, QuantilesByHand) {
-  const LearnerSpec spec = SpecOf(HeadKind::kQuantile, 2, 2);
+  const LearnerSpec spec = DecisionSpec(HeadKind::kQuantile, 2, 2);
   const std::vector<float> outputs = {0, 0, 0, 2, /*action 1:*/ 1, 3, 2, 6};
   const Decision decision = DescribeDecision(spec, outputs, 1, /*aleatoric_floor=*/0.25);
   EXPECT_EQ(decision.q, (std::vector<double>{0.5, 3}));
@@ -35,7 +35,7 @@ TEST(DecisionTest, QuantilesByHand) {
 }
 
 TEST(DecisionTest, ScalarsHaveNoAleatoricPart) {
-  const LearnerSpec spec = SpecOf(HeadKind::kScalar, 2, 1);
+  const LearnerSpec spec = DecisionSpec(HeadKind::kScalar, 2, 1);
   const Decision decision =
       DescribeDecision(spec, std::vector<float>{1, 5, 2, 2}, 0, /*aleatoric_floor=*/1);
   EXPECT_EQ(decision.q, (std::vector<double>{3, 2}));
@@ -45,8 +45,8 @@ TEST(DecisionTest, ScalarsHaveNoAleatoricPart) {
 }
 
 TEST(DecisionTest, CategoricalMembersFollowTheAgentsRule) {
-  LearnerSpec spec = SpecOf(HeadKind::kCategorical, 2, 3);  // atoms -1, 1, 3
-  const float zero = -200;                                  // a logit of probability 0
+  LearnerSpec spec = DecisionSpec(HeadKind::kCategorical, 2, 3);  // atoms -1, 1, 3
+  const float zero = -200;                                        // a logit of probability 0
   const std::vector<float> outputs = {0, 0, 0, 0, 0, 0, /*action 1:*/ 0, zero, 0, zero, 0, 0};
   const std::vector<float> probabilities = {0.5, 0, 0.5, 0, 0.5, 0.5};
   std::vector<float> quantiles(6);
@@ -77,7 +77,7 @@ TEST(DecisionTest, CategoricalMembersFollowTheAgentsRule) {
 
 TEST(DecisionTest, AgreesWithALearner) {
   for (const HeadKind head : {HeadKind::kScalar, HeadKind::kQuantile, HeadKind::kCategorical}) {
-    const LearnerSpec spec = SpecOf(head, 4, head == HeadKind::kScalar ? 1 : 5);
+    const LearnerSpec spec = DecisionSpec(head, 4, head == HeadKind::kScalar ? 1 : 5);
     ThreadPool pool(1);
     cpu::CpuLearner learner(spec, pool);
     RandomStream stream(1, "decision");
@@ -103,4 +103,4 @@ TEST(DecisionTest, AgreesWithALearner) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cli

@@ -4,16 +4,16 @@
 #include <cstring>
 #include <iterator>
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 constexpr int kWindowSeconds = 10;
 
-constexpr Colour kEmpty = {0xf2, 0xf2, 0xf2};
-constexpr Colour kChannelColours[] = {{0x1f, 0x77, 0xb4}, {0xff, 0x7f, 0x0e}, {0x2c, 0xa0, 0x2c},
-                                      {0xd6, 0x27, 0x28}, {0x94, 0x67, 0xbd}, {0x8c, 0x56, 0x4b},
-                                      {0xe3, 0x77, 0xc2}, {0x17, 0xbe, 0xcf}, {0xbc, 0xbd, 0x22},
-                                      {0x7f, 0x7f, 0x7f}};
+constexpr Color kEmpty = {0xf2, 0xf2, 0xf2};
+constexpr Color kChannelColors[] = {{0x1f, 0x77, 0xb4}, {0xff, 0x7f, 0x0e}, {0x2c, 0xa0, 0x2c},
+                                    {0xd6, 0x27, 0x28}, {0x94, 0x67, 0xbd}, {0x8c, 0x56, 0x4b},
+                                    {0xe3, 0x77, 0xc2}, {0x17, 0xbe, 0xcf}, {0xbc, 0xbd, 0x22},
+                                    {0x7f, 0x7f, 0x7f}};
 
 double ElementAt(const EnvironmentSpec& spec, std::span<const std::byte> observation,
                  std::size_t index) {
@@ -29,17 +29,17 @@ double ElementAt(const EnvironmentSpec& spec, std::span<const std::byte> observa
 
 Picture PictureOf(const EnvironmentSpec& spec, std::span<const std::byte> observation) {
   Picture picture{.height = spec.height, .width = spec.width};
-  const bool grey = spec.channels == 1 && spec.element_max > 1;
+  const bool gray = spec.channels == 1 && spec.element_max > 1;
   const double span = spec.element_max - spec.element_min;
   for (std::size_t pixel = 0; pixel < std::size_t{1} * spec.height * spec.width; ++pixel) {
-    Colour colour = grey ? Colour{0, 0, 0} : kEmpty;
+    Color color = gray ? Color{0, 0, 0} : kEmpty;
     for (int c = 0; c < spec.channels; ++c) {
       const double value = ElementAt(spec, observation, pixel * spec.channels + c);
-      const Colour full =
-          grey ? Colour{255, 255, 255} : kChannelColours[c % std::size(kChannelColours)];
-      colour = Mix(colour, full, std::clamp((value - spec.element_min) / span, 0.0, 1.0));
+      const Color full =
+          gray ? Color{255, 255, 255} : kChannelColors[c % std::size(kChannelColors)];
+      color = Mix(color, full, std::clamp((value - spec.element_min) / span, 0.0, 1.0));
     }
-    picture.rgb.insert(picture.rgb.end(), {colour.r, colour.g, colour.b});
+    picture.rgb.insert(picture.rgb.end(), {color.r, color.g, color.b});
   }
   return picture;
 }
@@ -81,4 +81,4 @@ void Recording::Show(const EvaluationMoment& moment) {
                                 .last = moment.last}));
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -10,10 +10,10 @@
 #include "uper/envs/environment.h"
 #include "uper/train/loop/evaluator.h"
 
-namespace uper {
+namespace uper::cli {
 
-// The planes of an observation as colours, one a channel (a single one of grey values stays grey);
-// where several are set the last one is seen.
+// Shows the planes of an observation in one color per channel. A single channel of gray values
+// stays gray. Where several channels are set, the last one is visible.
 Picture PictureOf(const EnvironmentSpec& spec, std::span<const std::byte> observation);
 
 struct RecordingOptions {
@@ -24,15 +24,16 @@ struct RecordingOptions {
   double aleatoric_floor = 1e-10;
 };
 
-// Films an evaluation: a watcher of Evaluate(). Learner and environment are those of the
-// evaluation and must outlive it.
+// Films an evaluation, as the watcher of Evaluate(). It takes the evaluation's learner and
+// environment, which must outlive it.
 class Recording {
  public:
-  // Throws what MakeVideoWriter() throws, and Error(kUsage) if the learner shows no members.
+  // Throws the errors of MakeVideoWriter(), and Error(kUsage) if the learner cannot show its
+  // members.
   Recording(const RecordingOptions& options, Learner& learner, const Environment& environment);
 
   void Show(const EvaluationMoment& moment);
-  // The film appears under its name.
+  // Completes the file, which appears under its name.
   void Finish() { writer_->Finish(); }
 
  private:
@@ -48,4 +49,4 @@ class Recording {
   Decision decision_;
 };
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -19,7 +19,7 @@
 
 extern char** environ;
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 // Numbers in PNG files have their highest byte first.
@@ -37,8 +37,8 @@ std::string Chunk(std::string_view type, std::string_view content) {
   return chunk;
 }
 
-// An animated PNG that plays for ever: a PNG file whose first picture is the usual one and whose
-// further ones are in chunks of their own.
+// An animated PNG that plays for ever. Its first picture is that of an ordinary PNG file. The other
+// pictures are in additional chunks.
 class AnimatedPng final : public VideoWriter {
  public:
   AnimatedPng(const std::filesystem::path& path, const VideoFormat& format)
@@ -46,7 +46,7 @@ class AnimatedPng final : public VideoWriter {
     std::string header;
     AppendNumber(header, static_cast<std::uint32_t>(format.width));
     AppendNumber(header, static_cast<std::uint32_t>(format.height));
-    header += {8, 2, 0, 0, 0};  // 8 bits of red, green and blue; no choice for the rest
+    header += {8, 2, 0, 0, 0};  // 8 bits of red, green and blue; the rest has one allowed value
     const std::string start = std::string("\x89PNG\r\n\x1a\n") + Chunk("IHDR", header);
     animation_at_ = start.size();
     file_.Write(start);
@@ -63,7 +63,7 @@ class AnimatedPng final : public VideoWriter {
     AppendNumber(control, 0);
     AppendNumber(control, 1, 2);  // shown for 1 / pictures_per_second
     AppendNumber(control, static_cast<std::uint32_t>(format_.pictures_per_second), 2);
-    AppendNumber(control, 0, 2);  // leave it, replace what was there
+    AppendNumber(control, 0, 2);  // no disposal, replace the previous pixels
     file_.Write(Chunk("fcTL", control));
     if (pictures_++ == 0) {
       file_.Write(Chunk("IDAT", compressed_));
@@ -89,7 +89,7 @@ class AnimatedPng final : public VideoWriter {
     return Chunk("acTL", content);
   }
 
-  // Fills compressed_. Each row starts with the number of its filter: 0, none.
+  // Fills compressed_. Each row starts with the number of its filter; 0 is none.
   void Compress(const Canvas& canvas) {
     const std::size_t row_bytes = std::size_t{3} * format_.width;
     UPER_CHECK(canvas.rgb().size() == row_bytes * format_.height, "a picture of another size");
@@ -109,13 +109,13 @@ class AnimatedPng final : public VideoWriter {
 
   const VideoFormat format_;
   AtomicFile file_;
-  std::size_t animation_at_ = 0;  // where the chunk with the number of pictures is
+  std::size_t animation_at_ = 0;  // offset of the chunk with the number of pictures
   std::uint32_t pictures_ = 0;
-  std::uint32_t sequence_ = 0;  // of the animation's chunks
+  std::uint32_t sequence_ = 0;  // number of the next animation chunk
   std::string rows_, compressed_;
 };
 
-// The program ffmpeg, which reads raw pictures from us and writes the temporary file.
+// Runs ffmpeg, which reads raw pictures from a socket and writes the temporary file.
 class FfmpegVideo final : public VideoWriter {
  public:
   FfmpegVideo(const std::filesystem::path& path, const VideoFormat& format)
@@ -162,7 +162,7 @@ class FfmpegVideo final : public VideoWriter {
     UPER_CHECK(rgb.size() == std::size_t{3} * format_.width * format_.height,
                "a picture of another size");
     for (std::size_t at = 0; at < rgb.size();) {
-      // A socket, because this flag turns the signal of a broken pipe into an error.
+      // With a socket this flag turns the signal of a broken pipe into an error.
       const ssize_t sent = send(to_ffmpeg_, &rgb[at], rgb.size() - at, MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0) ThrowFailed(Wait());
@@ -193,7 +193,7 @@ class FfmpegVideo final : public VideoWriter {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_t attributes;  // a process group of its own: Ctrl-C is for us
+    posix_spawnattr_t attributes;  // its own process group, so that Ctrl-C does not reach it
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     const int error =
@@ -210,7 +210,7 @@ class FfmpegVideo final : public VideoWriter {
                     "an animated PNG");
   }
 
-  // Its exit status, 128 + signal number when a signal ended it.
+  // The exit status, or 128 + signal number if a signal ended ffmpeg.
   int Wait() {
     int status = 0;
     while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
@@ -233,7 +233,7 @@ class FfmpegVideo final : public VideoWriter {
   int to_ffmpeg_ = -1;
 };
 
-// On the path, as posix_spawnp() looks for it.
+// Searches the path like posix_spawnp().
 bool HasFfmpeg() {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
@@ -261,4 +261,4 @@ std::unique_ptr<VideoWriter> MakeVideoWriter(const std::filesystem::path& path,
               "a video is an .mp4 file or an animated .png file, not '" + path.string() + "'");
 }
 
-}  // namespace uper
+}  // namespace uper::cli

@@ -9,9 +9,10 @@
 #include <iterator>
 #include <string>
 
-#include "uper/cli/temporary_folder.h"
+#include "uper/base/error_for_tests.h"
+#include "uper/base/files/temporary_folder.h"
 
-namespace uper {
+namespace uper::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -77,14 +78,9 @@ std::vector<std::uint8_t> Unpacked(const std::string& compressed) {
 }
 
 ErrorKind KindOf(const std::function<void()>& function, const std::string& words) {
-  try {
-    function();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
-    return error.kind();
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return ErrorKind::kInternal;
+  const Thrown thrown = Catch(function);
+  EXPECT_TRUE(thrown.Says(words)) << thrown.message;
+  return thrown.kind;
 }
 
 TEST(AnimatedPngTest, HoldsEveryPicture) {
@@ -138,7 +134,7 @@ std::string SearchPath() {
   return path != nullptr ? path : "";
 }
 
-// A test in which `ffmpeg` is a script of our own, or missing.
+// A test that replaces `ffmpeg` by a script, or hides it.
 class FfmpegTest : public testing::Test {
  protected:
   FfmpegTest() : old_path_(SearchPath()) {
@@ -196,4 +192,4 @@ TEST_F(FfmpegTest, FailureInTheMiddleIsAnErrorAndNoSignal) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::cli
