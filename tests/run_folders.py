@@ -1,4 +1,4 @@
-"""Writes run folders as `uper train` leaves them, with evaluations of the test's choice."""
+"""Writes run folders like those of `uper train`, with evaluations that a test chooses."""
 
 import json
 import re
@@ -11,7 +11,7 @@ COLUMNS = ("frames updates episodes train_return eval_return loss grad_norm epsi
 
 
 def config_text(suite, agent, game, seed, frames, every, extra=""):
-    """The agent's file of configs/ with what a run adds."""
+    """The agent's file of configs/ with the keys that a run adds."""
     text = (ROOT / "configs" / suite / f"{agent}.toml").read_text()
     text = re.sub(r"^(frames|evaluate_every_frames|log_every_frames) = .*\n", "", text, flags=re.M)
     text = text.replace("[agent]\n", f'[agent]\nname = "{agent}"\n')
@@ -20,7 +20,7 @@ def config_text(suite, agent, game, seed, frames, every, extra=""):
 
 
 def metrics_text(returns, every):
-    """A row for each evaluation; None is a row without one."""
+    """Writes one row per evaluation. None is a row without an evaluation."""
     lines = [",".join(COLUMNS)]
     for index, value in enumerate(returns):
         row = {"frames": index * every, "updates": 0, "episodes": index, "eval_return": "" if value is None else value}
@@ -29,7 +29,7 @@ def metrics_text(returns, every):
 
 
 def write_run(root, suite, agent, game, seed, returns, every=1000, finished=True, frames=None, extra=""):
-    """returns[i]: the evaluation after i * every frames. Gives the folder."""
+    """Writes a run whose evaluation after i * every frames is returns[i]. Gives the folder."""
     reached = (len(returns) - 1) * every
     run = root / f"{suite}-{game}-{agent}-{seed}"
     (run / "checkpoints").mkdir(parents=True)

@@ -11,7 +11,7 @@ import time
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
 
-# Two partitions over the same node: a job of `high` takes the place of one of `low`, which is queued again.
+# Two partitions share the node. A job of `high` preempts a job of `low`, which is queued again.
 CONFIGURATION = """
 ClusterName=uper
 SlurmctldHost={host}(127.0.0.1)
@@ -51,7 +51,7 @@ PartitionName=high Nodes={host} MaxTime=INFINITE State=UP PriorityTier=10 Preemp
 
 
 def missing():
-    """Why there can be no cluster here, or None."""
+    """The reason why this machine cannot run a cluster, or None."""
     absent = [name for name in PROGRAMS if shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") is None]
     if absent:
         return f"Slurm is not installed (no {', '.join(absent)}): apt-get install slurm-wlm munge"

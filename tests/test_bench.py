@@ -1,4 +1,4 @@
-"""uper bench and uper doctor from outside: the documented keys, with numbers that can be true."""
+"""uper bench and uper doctor from outside: the documented keys with plausible numbers."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import time
 import pytest
 from conftest import ROOT
 
-# Peers are timed in Python processes of some seconds each: in one test of each benchmark.
+# Timing peers takes a Python process of some seconds, so only one test per benchmark does it.
 NO_PEERS = "--no-peers"
 
 
@@ -154,7 +154,7 @@ def test_text_for_people(uper):
     result = uper("bench", "learner", "--agent", "dqn", "--batch", 1, "--repeats", 1)
     assert result.returncode == 0 and "one update, ms" in result.stdout
     result = uper("bench", "env", "--repeats", 1)
-    assert result.returncode == 0 and "frames a second" in result.stdout
+    assert result.returncode == 0 and "frames per second" in result.stdout
     result = uper("bench", "train", "--frames", 50)
     assert result.returncode == 0 and "saving everything once" in result.stdout
 
@@ -237,12 +237,12 @@ def test_ctrl_c_ends_runs_side_by_side_also_before_they_have_begun(seconds):
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
-    assert process.returncode in (130, -signal.SIGINT)  # the latter before the program listens
+    assert process.returncode in (130, -signal.SIGINT)  # -SIGINT if the signal came before the handler was set
 
 
 def test_threads_that_cannot_be_started_are_named():
     def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))  # of stacks, 8 MB each, too
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))  # this counts stacks of 8 MB each too
     result = subprocess.run([ROOT / "build" / "uper", "bench", "learner", "--network", "minatar", "--agent", "dqn",
                              "--threads", "600", "--device", "cpu", "--repeats", "1"],
                             preexec_fn=limit, capture_output=True, text=True)

@@ -15,12 +15,12 @@ PONG, BREAKOUT = (-20.7, 14.6), (1.7, 30.5)  # random and human scores of the pu
 
 
 def at_level(game, level):
-    """The return whose normalised score is `level`."""
+    """The return with the normalized score `level`."""
     low, high = game
     return low + level * (high - low)
 
 
-# Normalised scores of the runs before smoothing, [game][seed][evaluation].
+# Normalized scores of the runs before smoothing, [game][seed][evaluation].
 LEVELS = {
     "qr-ens-uper": {"pong": [[0.0, 0.6, 1.2], [0.0, 0.8, 1.0]], "breakout": [[0.1, 0.5, 0.9], [0.1, 0.7, 1.3]]},
     "per": {"pong": [[0.0, 0.4, 0.8], [0.0, 0.2, 0.4]], "breakout": [[-0.1, 0.3, 0.4], [0.1, 0.3, 0.5]]},
@@ -48,7 +48,7 @@ def report(uper, tmp_path, *arguments):
 
 
 class Page(HTMLParser):
-    """Checks that every tag is closed in order and collects what could be loaded from elsewhere."""
+    """Checks that every tag is closed in order and collects addresses that a browser would load."""
 
     VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -169,7 +169,7 @@ def test_figures_of_an_earlier_report_do_not_stay(uper, tmp_path):
     (out / "bars" / "notes.txt").write_text("the user's")
     (out / "mine").mkdir()
     shutil.rmtree(out / "c51")
-    (out / "c51").mkdir()  # of that name, but not a figure
+    (out / "c51").mkdir()  # a folder with the name of a figure that is not a figure
     (out / "c51" / "data.csv").write_text("the user's")
     [alone] = [run for run in runs if run.name == "atari-pong-per-1"]
     summary, _ = report(uper, tmp_path, alone)
@@ -226,7 +226,7 @@ def test_real_runs_with_long_rounds_and_raised_lengths(uper, tmp_path):
 
 
 def without_cell(lines, frames, column):
-    """The lines of a metrics.csv, one cell empty."""
+    """The lines of a metrics.csv with one cell made empty."""
     index = lines[0].split(",").index(column)
     cells = {line.split(",")[0]: line.split(",") for line in lines}
     cells[str(frames)][index] = ""
@@ -321,7 +321,7 @@ def write_all_agents(root, seeds=2):
 
 @pytest.fixture(scope="module")
 def figures(uper, tmp_path_factory):
-    """Every figure made once, unsmoothed: {figure: folder}."""
+    """Makes every figure once without smoothing. Gives {figure: folder}."""
     root = tmp_path_factory.mktemp("figures")
     runs = write_all_agents(root / "runs")
     for figure in FIGURES:
@@ -341,9 +341,9 @@ def test_files_of_a_figure(figures, figure):
     assert all(list(claim) == CLAIM_KEYS for claim in claims)
     missing = rows(folder / "missing.csv")
     assert {row["game"] for row in missing}.isdisjoint({"pong", "breakout"})
-    assert bool(missing) == (figure != "atari-c51")  # its games are those that are there
+    assert bool(missing) == (figure != "atari-c51")  # it takes the games of its runs
     published = {row["agent"]: float(row["value"]) for row in rows(folder / "published.csv")}
-    assert published["dqn"] == pytest.approx(-0.0146)  # at frame 0, all that lies within these runs
+    assert published["dqn"] == pytest.approx(-0.0146)  # at frame 0, the only published mark within these runs
 
 
 def test_a_figure_does_not_depend_on_jobs(uper, tmp_path, figures):
@@ -359,7 +359,7 @@ def test_a_figure_does_not_depend_on_jobs(uper, tmp_path, figures):
 def test_claims_follow_the_numbers(figures):
     claims = {claim["id"]: claim for folder in figures.values()
               for claim in json.loads((folder / "claims.json").read_text())}
-    # At the first mark nobody is above anybody: 2 of 3 marks, short of "throughout".
+    # At the first mark all agents are equal, so UPER is above at 2 of 3 marks, short of "throughout".
     assert claims["40b"]["verdict"] == "fails"
     assert claims["40b"]["value"] == pytest.approx(2 / 3 - 0.95)
     for holds in ("41a", "41b", "42a", "42b", "42c", "43", "43-pong", "44d"):
@@ -377,7 +377,7 @@ def test_claims_follow_the_numbers(figures):
 
 @pytest.fixture
 def broken(tmp_path):
-    """A good run beside every kind of bad one, by name."""
+    """A good run and one bad run of every kind, by name."""
     runs = tmp_path / "runs"
     pong = [at_level(PONG, level) for level in (0, 0.5, 1)]
     made = {
@@ -436,7 +436,7 @@ def test_partial_takes_what_all_runs_have(uper, tmp_path, broken):
 
 
 def test_evaluations_without_a_whole_episode_are_named(uper, tmp_path):
-    """Pong at -2 after 400 frames is no score of 0.53."""
+    """A Pong game cut off at -2 after 400 frames must not count as a score of 0.53."""
     run = write_run(tmp_path / "runs", "atari", "per", "pong", 1, [-2, -2, -20])
     (run / "metrics.csv").write_text("frames,eval_return,eval_episodes\n0,-2,0\n1000,-2,0\n2000,-20,1\n")
     summary, out = report(uper, tmp_path, run)
@@ -480,7 +480,7 @@ def test_the_report_in_a_browser(uper, tmp_path):
     from PIL import Image
     with Image.open(tmp_path / "page.png") as image:
         pixels = np.asarray(image.convert("RGB")).reshape(-1, 3).astype(int)
-    assert (np.ptp(pixels, axis=1) > 60).sum() > 5000, "the pictures show colours"
+    assert (np.ptp(pixels, axis=1) > 60).sum() > 5000, "the pictures show colors"
     # Clicking the first column's head sorts the table: the script runs from the file system.
     page = (out / "report.html").read_text().replace(
         "</body>", "<script>document.querySelector('table.sortable th').click()</script></body>")

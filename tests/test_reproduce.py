@@ -1,4 +1,4 @@
-"""`uper reproduce` leaves the promised files, the same for any number of jobs."""
+"""`uper reproduce` writes the documented files, and the same files for any number of jobs."""
 
 import csv
 import json
@@ -27,7 +27,7 @@ FIGURES = {
                                 "ratio_to_dqn,paper_seconds",
                     "iterations.csv": "reading,device,architecture,seed,iteration,iteration_seconds"}),
 }
-TIMED = {"cost-table"}  # its files hold times
+TIMED = {"cost-table"}  # its files contain times
 CLAIM_KEYS = ["id", "statement", "where_in_paper", "statistic", "value", "ci_low", "ci_high", "verdict"]
 
 
@@ -76,7 +76,7 @@ def test_bandit_rows_are_complete_and_consistent(uper, tmp_path):
 
 
 def test_strict_and_json(uper, tmp_path):
-    # Three iterations are too few for UPER to be comparable with the oracle or for anything to hold.
+    # After three iterations UPER is not yet comparable with the oracle, so the claim fails.
     result = uper("reproduce", "phase", "--out", tmp_path / "a", "--json")
     summary = json.loads(result.stdout)
     assert result.returncode == 0
@@ -92,7 +92,7 @@ def test_all_makes_an_index_page_and_lists_what_it_skips(uper, tmp_path):
     assert result.returncode == 0, result.stderr
     summary = json.loads(result.stdout)
     made = [figure["figure"] for figure in summary["figures"]]
-    # The cost table is of an Atari game, which a build may lack.
+    # The cost table times an Atari game, which a build may lack.
     assert made == [figure for figure in FIGURES if figure not in summary["skipped"]]
     assert set(FIGURES) - set(made) <= {"cost-table"} and "skipped atari-median" in result.stderr
     page = (tmp_path / "index.html").read_text()

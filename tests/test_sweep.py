@@ -1,4 +1,4 @@
-"""`uper sweep`: what it runs, that nothing is lost when it is killed, and what it refuses."""
+"""`uper sweep`: the runs it makes, kills without losses, and the plans it refuses."""
 
 import csv
 import fcntl
@@ -15,7 +15,7 @@ import pytest
 import slurm_cluster
 from conftest import PROGRAM, ROOT
 
-# Four runs of about a second in which everything happens.
+# Four runs of about a second each, with learning, evaluations and checkpoints.
 SMALL = """
 agents = ["dqn", "qr-ens-uper"]
 environments = ["minatar/breakout"]
@@ -46,7 +46,7 @@ def sweep(file, folder, *more, **options):
 
 
 def timeless(path):
-    """A CSV file without its columns of times."""
+    """The text of a CSV file without its columns of times."""
     with open(path, newline="") as file:
         return [{name: value for name, value in row.items() if not name.endswith(("_seconds", "_per_second"))}
                 for row in csv.DictReader(file)]
@@ -80,7 +80,7 @@ def unbroken(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sweep_seconds(tmp_path_factory):
-    """How long the sweep takes here, so that kills can be spread over it."""
+    """Seconds that the sweep takes on this machine, so that kills can be spread over it."""
     folder = tmp_path_factory.mktemp("timed")
     start = time.monotonic()
     assert sweep(write(folder, SMALL), folder / "out", "--jobs", 2).returncode == 0
@@ -128,7 +128,7 @@ def children_of(process):
 
 
 def kill_everything(process):
-    """kill -9 of the sweep and its children at once, children first or last."""
+    """Kills the sweep and its children at once with SIGKILL, children first or last."""
     children = children_of(process)
     for pid in [process.pid, *children] if process.pid % 2 else [*children, process.pid]:
         try:
@@ -139,19 +139,19 @@ def kill_everything(process):
 
 
 def kill_and_resume(file, folder, with_children, seconds, generator):
-    """Kills the sweep at random moments, then lets it end; how often it was killed."""
+    """Kills the sweep at random moments, then lets it end. Gives the number of kills."""
     killed = 0
     for _ in range(5):
         process = subprocess.Popen([PROGRAM, "sweep", file, "--out", folder, "--jobs", "2"],
                                    stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         try:
             process.wait(timeout=generator.uniform(0, seconds / 2))
-            break  # it ended before
+            break  # the sweep ended before the kill
         except subprocess.TimeoutExpired:
             kill_everything(process) if with_children else process.kill()
             process.wait()
             killed += 1
-    # Children that survive a kill of the sweep alone save and end by themselves; this waits for them.
+    # Children survive a kill of the sweep alone. They save and end on their own; wait for them.
     result = sweep(file, folder, "--jobs", 2)
     assert result.returncode == 0, result.stderr
     return killed
@@ -199,7 +199,7 @@ def test_runs_end_with_a_killed_sweep(tmp_path):
 
 
 def test_a_sweep_goes_on_with_the_program_that_it_began_with(unbroken, tmp_path):
-    """Somebody builds while it runs."""
+    """The program file is replaced while the sweep runs."""
     program, file = tmp_path / "uper", write(tmp_path, SMALL)
     shutil.copy(PROGRAM, program)
     process = subprocess.Popen([program, "sweep", file, "--out", tmp_path / "out", "--jobs", "1"],
@@ -217,7 +217,7 @@ def test_a_sweep_goes_on_with_the_program_that_it_began_with(unbroken, tmp_path)
 
 
 def test_a_run_that_somebody_holds_is_waited_for(unbroken, tmp_path):
-    """After a kill of the sweep a run may still be saving."""
+    """A run may still be saving after the sweep was killed."""
     file, held = write(tmp_path, SMALL), tmp_path / "out" / "runs" / ENSEMBLE_RUN / "lock"
     held.parent.mkdir(parents=True)
     with open(held, "w") as lock:
@@ -279,14 +279,14 @@ def test_one_failing_run_does_not_stop_the_rest(unbroken, tmp_path):
     assert f"FAILED {broken.name} with exit code 5" in result.stderr and "config.toml" in result.stderr
     assert [row["status"] for row in timeless(folder / "summary.csv")] == ["failed", "done", "done", "done"]
     assert timeless(folder / "summary.csv")[0]["exit_code"] == "5"
-    shutil.rmtree(broken)  # mended: the same command tries it again
+    shutil.rmtree(broken)  # after the repair the same command tries the run again
     again = sweep(file, folder)
     assert again.returncode == 0 and again.stderr.count("start ") == 1
     same_results(unbroken[0], folder)
 
 
 def test_pinning(tmp_path):
-    """Each of two runs at a time has a processor of its own."""
+    """Two runs at a time are pinned to one processor each."""
     usable = sorted(os.sched_getaffinity(0))
     if len(usable) < 2:
         pytest.skip("one processor: nothing to pin")
@@ -347,7 +347,8 @@ def test_a_sweep_may_grow(unbroken, tmp_path):
 def test_the_files_of_configs_are_valid(uper, tmp_path):
     known = uper("list", "envs").stdout.split()
     for file in sorted((ROOT / "configs" / "sweeps").glob("*.toml")):
-        # Nothing was ever run there: 3, after the whole file was checked. Without the emulator a game is unknown.
+        # No run was ever made there: exit code 3, after the whole file was checked. A build without the
+        # emulator does not know the game.
         result = sweep(file, tmp_path / "none", "--summary")
         allowed = (3,) if "atari/" not in file.read_text() or "atari/asterix" in known else (2, 3)
         assert result.returncode in allowed, result.stderr
@@ -356,7 +357,7 @@ def test_the_files_of_configs_are_valid(uper, tmp_path):
 
 @pytest.mark.soak
 def test_slurm_preemption_and_time_limit(tmp_path):
-    """A preempted element and one whose time is nearly up save, are queued again and end as if nothing was."""
+    """A preempted element, and one near its time limit, save, are queued again and end with equal results."""
     if slurm_cluster.missing():
         pytest.skip(slurm_cluster.missing())
     text = SMALL.replace("frames = 2000", "frames = 100_000").replace('"dqn", ', "")
@@ -371,7 +372,7 @@ def test_slurm_preemption_and_time_limit(tmp_path):
         again = sweep(file, folder, "--slurm", env=cluster.environment)
         assert again.returncode == 4 and f"job {job}" in again.stderr
         cluster.wait_until(lambda: len(list(folder.glob("runs/*/metrics.csv"))) == 2, 60)
-        # What Slurm does before the time limit, and a job that wants the processor of the other one.
+        # Sends the signal of the time limit, and starts a job that preempts the other element.
         cluster.run("scancel", "--signal=USR1", "--batch", f"{job}_1")
         cluster.wait_until(lambda: cluster.queue().get(f"{job}_1") == "PENDING", 60)
         cluster.run("sbatch", "--partition=high", "--cpus-per-task=2", "--output=/dev/null", "--wrap=sleep 2")

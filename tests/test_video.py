@@ -1,4 +1,4 @@
-"""`uper evaluate --video`: the film decodes, shows the game, changes no result and fails in order."""
+"""`uper evaluate --video`: the film decodes and shows the game, results stay the same, errors are clear."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def test_animated_png_shows_each_step(uper, run, tmp_path):
     assert report["episodes"] == 1 and report["video"] == str(film)
     assert os.listdir(tmp_path) == ["film.png"]
     shown = list(pictures(film))
-    assert len(shown) == report["frames"] + 1  # each decision, and where the last one led
+    assert len(shown) == report["frames"] + 1  # one picture per decision, and one of the last state
     for picture, duration in shown:
         assert picture.size == SIZE and duration == 100
         assert picture.getpixel((2, 2)) == (255, 255, 255)
@@ -80,7 +80,7 @@ def test_every_kind_of_agent_can_be_filmed(uper, tmp_path, agent, env):
     assert all(picture.size == SIZE for picture, _ in pictures(tmp_path / "film.png"))
 
 
-def test_atari_is_shown_in_colour(uper, tmp_path):
+def test_atari_is_shown_in_color(uper, tmp_path):
     folder = train(tmp_path / "run", "qr-ens-uper", "atari/pong", frames=800,
                    **{"network.members": 2, "network.quantiles": 4})
     result = uper("evaluate", folder, "--frames", 40, "--video", tmp_path / "film.png")

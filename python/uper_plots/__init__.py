@@ -1,10 +1,10 @@
-"""Draws the figures of `uper reproduce` from the CSV files it wrote, and nothing else."""
+"""Draws the figures of `uper reproduce` from its CSV files alone."""
 
 import sys
 
 
 def _leave_interrupts_to_uper(kind, error, trace):
-    if not issubclass(kind, KeyboardInterrupt):  # which `uper` reports, in one line
+    if not issubclass(kind, KeyboardInterrupt):  # `uper` itself reports an interruption in one line
         sys.__excepthook__(kind, error, trace)
 
 

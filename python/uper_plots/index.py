@@ -1,4 +1,4 @@
-"""python -m uper_plots.index FOLDER: FOLDER/index.html with every figure below it and its claims."""
+"""python -m uper_plots.index FOLDER: writes FOLDER/index.html with every figure below FOLDER and its claims."""
 
 import html
 import json

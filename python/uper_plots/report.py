@@ -1,5 +1,5 @@
 """python -m uper_plots.report FOLDER: draws the pictures of `uper report` from FOLDER's CSV files and
-writes FOLDER/report.html, one page with everything in it that needs no network."""
+writes FOLDER/report.html, one page that contains everything and needs no network."""
 
 import base64
 import csv
@@ -17,7 +17,7 @@ from uper_plots import scores, style
 from uper_plots.style import plt
 
 TEMPLATE = Path(__file__).with_name("report.template.html")
-STATISTICS = {  # of aggregates.csv, with what they are
+STATISTICS = {  # of aggregates.csv: (name, explanation)
     "iqm": ("IQM", "interquartile mean: mean of the middle half of all runs"),
     "median": ("median", "median over games of the mean over seeds"),
     "mean": ("mean", "mean over games of the mean over seeds"),
@@ -54,7 +54,7 @@ def rows_of(path):
 
 
 def table(head, rows, identifier=None):
-    """A sortable table; a cell is text, or (text, value to sort by)."""
+    """A sortable table. A cell is text, or (text, value to sort by)."""
     def cell(content):
         text, key = content if isinstance(content, tuple) else (content, None)
         if key is None:
@@ -74,7 +74,7 @@ def agent_cell(agent):
 
 
 def interval_cell(row):
-    """value [low, high] of a row of aggregates.csv."""
+    """The text "value [low, high]" of a row of aggregates.csv, and the value to sort by."""
     if not row:
         return ("–", "")
     bounds = f"[{number(row['low'])}, {number(row['high'])}]" if row["low"] else "one run a game: no interval"
@@ -118,7 +118,7 @@ def subsets_section(folder):
 
 
 def games_section(folder, report):
-    """Final scores, a row a game, a column an agent."""
+    """Final scores with one row per game and one column per agent."""
     returns = defaultdict(list)
     for row in rows_of(folder / "runs.csv"):
         returns[row["game"], row["agent"]].append((float(row["smoothed_return"]), float(row["normalised"])))
@@ -186,7 +186,7 @@ def draw_profiles(folder, report):
 
 
 def draw_intervals(folder, report):
-    """IQM, median, mean and optimality gap with their 95 % intervals."""
+    """Draws IQM, median, mean and optimality gap with their 95 % intervals."""
     values = {(row["agent"], row["statistic"]): row for row in rows_of(folder / "aggregates.csv")}
     names = ["iqm", "median", "mean", "optimality_gap"]
     agents = [agent for agent in report["agents"] if (agent, "iqm") in values][::-1]

@@ -17,13 +17,13 @@ from uper_plots import style
 from uper_plots.style import plt
 
 BLUE, RED, GREEN, ORANGE, GREY = "#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#7f7f7f"
-SMOOTHED_ROWS = 100  # a curve with more rows than that is also drawn smoothed
-LOG_SPAN = 30  # values that spread by more than this factor get a logarithmic axis
-FEW_DECADES = 300  # up to this spread, such an axis has labels between the powers of ten too
+SMOOTHED_ROWS = 100  # a curve with more rows is also drawn smoothed
+LOG_SPAN = 30  # values that span more than this factor get a logarithmic axis
+FEW_DECADES = 300  # up to this factor, a logarithmic axis also has labels between the powers of ten
 
 
 def read_metrics(path):
-    """{column: array of floats}, an empty or unreadable cell is NaN."""
+    """{column: array of floats}. An empty or unreadable cell is NaN."""
 
     def number(text):
         try:
@@ -39,7 +39,7 @@ def read_metrics(path):
 
 
 def column(table, name):
-    """(frames, values) of the cells that hold a number."""
+    """(frames, values) of the cells with a number."""
     frames = table.get("frames", np.empty(0))
     values = table.get(name, np.full(len(frames), np.nan))
     known = np.isfinite(frames) & np.isfinite(values)
@@ -47,7 +47,7 @@ def column(table, name):
 
 
 def smoothed(values, window):
-    """Mean over the `window` values around each one, fewer at the ends."""
+    """The mean over the `window` values around each value, over fewer at the ends."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
     index = np.arange(len(values))
     low = np.maximum(index - window // 2, 0)
@@ -72,7 +72,7 @@ def draw_curve(axes, table, name, label, color, marker=False):
 
 
 def use_log_axis(axes, table, names):
-    """Logarithmic when all values are positive and span orders of magnitude."""
+    """Makes the axis logarithmic if all values are positive and span orders of magnitude."""
     values = np.concatenate([column(table, name)[1] for name in names])
     if len(values) > 0 and values.min() > 0 and values.max() > LOG_SPAN * values.min():
         axes.set_yscale("log")
@@ -91,7 +91,7 @@ def frames_text(frames, _):
 
 
 def panel(axes, table, title, curves, unit="", log=False, limits=None):
-    """One set of axes over frames; `curves` are (column, label, colour)."""
+    """Draws one set of axes over frames. `curves` are (column, label, color)."""
     axes.set_title(title, loc="left")
     axes.set_ylabel(unit)
     axes.xaxis.set_major_formatter(plt.FuncFormatter(frames_text))
@@ -112,7 +112,7 @@ def panel(axes, table, title, curves, unit="", log=False, limits=None):
 
 
 def grid(table, rows, columns, size):
-    """Axes that all span the whole run."""
+    """Axes that span the whole run."""
     figure, axes = plt.subplots(rows, columns, figsize=size, sharex=True, squeeze=False,
                                 layout="constrained")
     for bottom in axes[-1]:
@@ -163,7 +163,7 @@ PICTURES = {"returns": draw_returns, "learning": draw_learning, "uncertainty": d
 
 
 def save(figure, path):
-    """Under its name only when complete."""
+    """Saves a picture. The file appears under its name only when it is complete."""
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.png")
     try:
         figure.savefig(temporary)

@@ -1,4 +1,4 @@
-"""What the figures from training runs share: agents' labels and colours, curves with bands."""
+"""Shared by the figures from training runs: labels and colors of agents, curves with bands."""
 
 import csv
 import json
@@ -9,7 +9,7 @@ import numpy as np
 from uper_plots import style
 from uper_plots.style import plt
 
-# Agent -> (label as in the paper, colour); colours as those of the same priority elsewhere.
+# Agent -> (label as in the paper, color). A priority has the same color in all figures.
 AGENTS = {
     "qr-ens-uper": ("UPER", "#2ca02c"),
     "per": ("PER", "#d62728"),
@@ -25,7 +25,7 @@ AGENTS = {
     "c51-ens-uper": ("C51-ENS-UPER", "#0b5351"),
 }
 OTHER_COLORS = ["#393b79", "#637939", "#8c6d31", "#843c39"]
-# Published agents drawn behind (source, agent) -> label; the others stay in published.csv.
+# (source, agent) -> label of the published curves to draw. Other agents stay in published.csv.
 PUBLISHED = {
     ("DQN Zoo", "prioritized"): "DQN Zoo prioritized",
     ("DQN Zoo", "qrdqn"): "DQN Zoo QR-DQN",
@@ -58,7 +58,7 @@ def unit(about):
 
 
 def read(path, text=("agent", "game", "subject", "baseline", "source", "statistic", "finished", "subset")):
-    """{column: array}; an empty cell of numbers is NaN. No file: no rows."""
+    """{column: array}. An empty cell of a column of numbers is NaN. A missing file has no rows."""
     if not Path(path).exists():
         return {}
     with open(path, newline="") as file:
@@ -73,7 +73,7 @@ def read(path, text=("agent", "game", "subject", "baseline", "source", "statisti
 
 
 def rows_where(table, **where):
-    """The rows of a table with these values."""
+    """The rows of a table that have these values."""
     if not table:
         return table
     chosen = np.ones(len(next(iter(table.values()))), dtype=bool)
@@ -101,7 +101,7 @@ def prepare(axes, title):
 
 
 def band(axes, x, mean, deviation, shade, name=None, **line):
-    """A curve with a band of two standard deviations."""
+    """Draws a curve with a band of two standard deviations."""
     marker = "o" if len(x) == 1 else None
     axes.plot(x, mean, color=shade, label=name, linewidth=1.5, marker=marker, markersize=3, **line)
     if np.any(deviation > 0):
@@ -110,7 +110,7 @@ def band(axes, x, mean, deviation, shade, name=None, **line):
 
 
 def draw_published(axes, table, game):
-    """Published curves of a game ("" for the median over games), thin and grey."""
+    """Draws the published curves of a game ("" for the median over games) thin and gray."""
     for index, ((source, agent), name) in enumerate(PUBLISHED.items()):
         rows = rows_where(table, source=source, agent=agent, game=game)
         if rows and len(rows["frames"]):
@@ -119,8 +119,8 @@ def draw_published(axes, table, game):
 
 
 def draw_median(axes, data, agents):
-    """Median over games: mean over seeds with two standard deviations over seeds; where no seed has
-    all games, the median of the games' means, dashed."""
+    """Draws the median over games: the mean over seeds with two standard deviations over seeds. If no
+    seed has all games, draws the median of the games' means as a dashed line."""
     for agent in agents:
         rows = rows_where(data, agent=agent)
         if np.all(np.isfinite(rows["median_mean"])):
@@ -131,7 +131,7 @@ def draw_median(axes, data, agents):
 
 
 def draw_game(axes, games, published, game, agents):
-    """One game: mean over seeds with two standard deviations."""
+    """Draws one game: the mean over seeds with two standard deviations."""
     for agent in agents:
         rows = rows_where(games, agent=agent, game=game)
         if len(rows["frames"]) == 0:
@@ -143,7 +143,7 @@ def draw_game(axes, games, published, game, agents):
 
 
 def legend_below(figure, axes, columns=None):
-    """One legend for all axes, below them."""
+    """Draws one legend for all axes below them."""
     found = {}
     for one in axes:
         for handle, text in zip(*one.get_legend_handles_labels()):

@@ -1,4 +1,4 @@
-"""What all figures share: colours, labels, reading CSV files, saving."""
+"""Shared by all figures: colors, labels, reading CSV files, saving."""
 
 import csv
 import os
@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend must be chosen first)
 import numpy as np  # noqa: E402
 
-# Scheme -> (label as in the paper, colour). The same scheme has the same colour in every figure.
+# Scheme -> (label as in the paper, color). A scheme has the same color in every figure.
 SCHEMES = {
     "uniform": ("uniform", "#7f7f7f"),
     "td": (r"TD error $|\delta|$ (PER)", "#d62728"),
@@ -54,13 +54,13 @@ def use_style():
             "axes.spines.top": False,
             "axes.spines.right": False,
             "figure.dpi": 130,
-            "svg.hashsalt": "uper",  # the same data gives the same file
+            "svg.hashsalt": "uper",  # so that the same data give the same file
         }
     )
 
 
 def read_columns(path, text=()):
-    """The CSV file as {column: array}: floats, or strings for the columns named in `text`."""
+    """The CSV file as {column: array} of floats, or of strings for the columns named in `text`."""
     columns = defaultdict(list)
     with open(path, newline="") as file:
         for row in csv.DictReader(file):
@@ -87,7 +87,7 @@ def by_seed(table, value, index, **where):
 
 
 def save(figure, folder):
-    """figure.png and figure.svg, each under its name only when complete."""
+    """Writes figure.png and figure.svg. Each file appears under its name only when it is complete."""
     for suffix in ("png", "svg"):
         temporary = Path(folder) / f".figure.{os.getpid()}.{suffix}"
         metadata = {"Date": None} if suffix == "svg" else None
@@ -97,13 +97,13 @@ def save(figure, folder):
 
 
 def row_of_panels(count, width=3.2):
-    """(figure, list of axes) side by side."""
+    """(figure, list of axes). The axes stand side by side."""
     figure, panels = plt.subplots(1, count, figsize=(width * count, 2.8), squeeze=False)
     return figure, list(panels[0])
 
 
 def save_row(figure, panels, ylabel, path):
-    """The first panel's legend goes below all of them."""
+    """Draws the first panel's legend below all panels."""
     panels[0].set_ylabel(ylabel)
     figure.tight_layout(rect=(0, 0.08, 1, 1))
     handles, labels = panels[0].get_legend_handles_labels()

@@ -1,1 +1,1 @@
-"""One module a figure, named as the figure with '_' for '-', with draw(folder) -> Figure."""
+"""One module per figure, with the figure's name ('_' for '-') and a function draw(folder) -> Figure."""

@@ -1,4 +1,4 @@
-"""The paper's cumulative improvement C by game, sorted, a panel a comparison."""
+"""The paper's cumulative improvement C by game, sorted, with one panel per comparison."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ import numpy as np
 from uper_plots import scores
 from uper_plots.style import plt
 
-LINEAR_UP_TO = 100  # percent; logarithmic beyond when values go that far
+LINEAR_UP_TO = 100  # percent; the axis is logarithmic beyond
 
 
 def draw_comparison(axes, rows, subject, baseline, places):
-    """`places`: how many bars the axis has room for, the same in all panels."""
+    """`places` is the number of bars that the axis has space for, the same in all panels."""
     known = np.isfinite(rows["improvement_percent"])
     order = np.concatenate([np.flatnonzero(known)[np.argsort(-rows["improvement_percent"][known])],
                             np.flatnonzero(~known)])
@@ -29,7 +29,7 @@ def draw_comparison(axes, rows, subject, baseline, places):
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.margins(y=0.08)
-    if not np.any(np.abs(values[np.isfinite(values)]) > 1e-9):  # nothing to see, or rounding
+    if not np.any(np.abs(values[np.isfinite(values)]) > 1e-9):  # only zeros or rounding errors
         axes.set_ylim(-1, 1)
         axes.set_yticks([0])
     if np.any(np.abs(values[np.isfinite(values)]) > 3 * LINEAR_UP_TO):

@@ -1,4 +1,4 @@
-"""Every game in a panel of its own."""
+"""One panel per game."""
 
 from pathlib import Path
 

@@ -10,7 +10,7 @@ from uper_plots.figures import bandit_panels as panels
 
 
 def draw_cone(axes, cone):
-    """Density of each arm's reward, drawn sideways over the arm's number."""
+    """Draws the density of each arm's reward sideways over the arm's number."""
     reach = 3 * cone["sigma"].max()
     reward = np.linspace(cone["mean"].min() - reach, cone["mean"].max() + reach, 801)
     for arm, mean, sigma in zip(cone["arm"].astype(int), cone["mean"], cone["sigma"]):

@@ -14,19 +14,19 @@ def schemes_in(table):
 
 
 def curve(axes, x, matrix, color, label=None, band=True, **line):
-    """Mean over seeds with a band of one standard deviation."""
+    """Draws the mean over seeds with a band of one standard deviation."""
     mean = matrix.mean(axis=0)
     axes.plot(x, mean, color=color, label=label, **line)
     if band and matrix.shape[0] > 1:
         deviation = matrix.std(axis=0)
-        low = np.maximum(mean - deviation, mean * 1e-2)  # stays on a logarithmic axis
+        low = np.maximum(mean - deviation, mean * 1e-2)  # stays positive on a logarithmic axis
         axes.fill_between(x, low, mean + deviation, color=color, alpha=0.2, linewidth=0)
 
 
 def draw_mse(axes, table, schemes):
     for scheme in schemes:
         x, matrix = style.by_seed(table, "mse", "iteration", scheme=scheme)
-        line = "--" if scheme + "_delta" in schemes else "-"  # the same colour as its twin
+        line = "--" if scheme + "_delta" in schemes else "-"  # the same color as the other version
         curve(axes, x, matrix, style.color(scheme), style.label(scheme), linestyle=line)
     axes.set_yscale("log")
     axes.set_xlabel("iteration (1000 updates)")
@@ -34,7 +34,7 @@ def draw_mse(axes, table, schemes):
 
 
 def draw_arms(axes, table, scheme, value, band=False):
-    """One line an arm."""
+    """Draws one line per arm."""
     arms = np.unique(table["arm"]).astype(int)
     for arm in arms:
         x, matrix = style.by_seed(table, value, "iteration", scheme=scheme, arm=arm)

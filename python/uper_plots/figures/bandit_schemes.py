@@ -13,7 +13,7 @@ COLUMNS = 6
 
 
 def draw_terms(figure, terms, scheme):
-    """The terms of the squared TD error and of the total uncertainty, one panel an arm."""
+    """Draws the terms of the squared TD error and of the total uncertainty, one panel per arm."""
     arms = np.unique(terms["arm"])
     names = [
         ("true_distance_sq", r"$(\mathcal{E}^*)^2$", "#1f77b4", "-"),
@@ -36,7 +36,7 @@ def draw_terms(figure, terms, scheme):
 
 
 def draw_grid(figure, table, schemes, value, title, log):
-    """One panel a scheme, one line an arm."""
+    """Draws one panel per scheme with one line per arm."""
     rows = -(-len(schemes) // COLUMNS)
     grid = np.atleast_1d(figure.subplots(rows, COLUMNS, sharex=True, sharey=True)).flatten()
     for axes, scheme in zip(grid, schemes):

@@ -1,4 +1,4 @@
-"""E, squared target distance and A: one column an arm, one line a scheme."""
+"""E, squared target distance and A: one column per arm and one line per scheme."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ QUANTITIES = [
     ("target_distance_sq", r"$\delta_\Theta^2$"),
     ("aleatoric", r"$\hat{\mathcal{A}}$"),
 ]
-WINDOW = 10  # iterations; the target distance is that to one noisy reward
+WINDOW = 10  # iterations; each target distance is the distance to a single noisy reward
 
 
 def smoothed(values):

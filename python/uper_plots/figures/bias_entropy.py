@@ -7,7 +7,7 @@ import numpy as np
 
 from uper_plots import style
 
-# Form -> (label, colour), the paper's.
+# Form -> (label, color), as in the paper.
 FORMS = {
     "epistemic": (r"$\mathcal{E}$", "#1f77b4"),
     "ratio_eu": (r"$\mathcal{E}/\mathcal{U}$", "#ff7f0e"),
@@ -15,7 +15,7 @@ FORMS = {
     "ratio_e3u": (r"$\mathcal{E}^3/\mathcal{U}$", "#d62728"),
 }
 
-# The paper's entropy axes; an axis grows where the data do not fit.
+# The paper's entropy axes. An axis grows if the data do not fit.
 ENTROPY_AXES = {
     "a": (10.95, 11.53),
     "b": (10.85, 11.53),
@@ -34,7 +34,7 @@ def density_name(family, scale):
 
 
 def panel_titles(folder):
-    """{panel: its two densities on two lines}, and the number of entries."""
+    """{panel: text with its two densities on two lines}, and the number of entries."""
     table = style.read_columns(
         Path(folder) / "panels.csv", text=("panel", "eta_family", "beta_family")
     )
@@ -47,7 +47,7 @@ def panel_titles(folder):
 
 
 def axis_with_data(axis, lowest, highest):
-    """The paper's axis, moved outwards where it would hide data."""
+    """The limits of the paper's axis, moved outwards if it would hide data."""
     margin = 0.02 * (highest - lowest)
     low = axis[0] if lowest >= axis[0] else lowest - margin
     high = axis[1] if highest <= axis[1] else highest + margin
@@ -56,7 +56,7 @@ def axis_with_data(axis, lowest, highest):
 
 def form_legend(figure):
     handles = [
-        plt.Line2D([], [], color=colour, linewidth=2, label=name) for name, colour in FORMS.values()
+        plt.Line2D([], [], color=color, linewidth=2, label=name) for name, color in FORMS.values()
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(FORMS), fontsize=11)
 
@@ -67,11 +67,11 @@ def draw(folder):
     figure, axes = plt.subplots(2, 4, figsize=(11, 5.2), sharex=True, layout="constrained")
     for axis, (panel, title) in zip(axes.flat, titles.items()):
         extremes = []
-        for form, (_, colour) in FORMS.items():
+        for form, (_, color) in FORMS.items():
             bias, entropy = style.by_seed(table, "entropy", "bias", panel=panel, form=form)
-            axis.plot(bias, entropy.mean(axis=0), color=colour, linewidth=1.6)
+            axis.plot(bias, entropy.mean(axis=0), color=color, linewidth=1.6)
             axis.fill_between(
-                bias, entropy.min(axis=0), entropy.max(axis=0), color=colour, alpha=0.3, linewidth=0
+                bias, entropy.min(axis=0), entropy.max(axis=0), color=color, alpha=0.3, linewidth=0
             )
             extremes += [entropy.min(), entropy.max()]
         axis.axhline(np.log(entries), color="0.6", linewidth=0.8, linestyle=":", zorder=0)

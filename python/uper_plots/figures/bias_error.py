@@ -7,8 +7,8 @@ import matplotlib.pyplot as plt
 from uper_plots import style
 from uper_plots.figures.bias_entropy import FORMS, axis_with_data, form_legend, panel_titles
 
-# Tops of the paper's axes (which start at 0), mean and standard deviation; an axis grows where the
-# data do not fit.
+# Tops of the paper's axes for mean and standard deviation. They start at 0. An axis grows if the data
+# do not fit.
 ERROR_AXES = {
     "a": (3.5e-11, 7e-11),
     "b": (7e-11, 2.2e-10),
@@ -23,11 +23,11 @@ ERROR_AXES = {
 
 def draw_curves(axis, table, uniform, column, panel, top):
     largest = 0
-    for form, (_, colour) in FORMS.items():
+    for form, (_, color) in FORMS.items():
         bias, error = style.by_seed(table, column, "bias", panel=panel, form=form)
-        axis.plot(bias, error.mean(axis=0), color=colour, linewidth=1.5)
+        axis.plot(bias, error.mean(axis=0), color=color, linewidth=1.5)
         axis.fill_between(
-            bias, error.min(axis=0), error.max(axis=0), color=colour, alpha=0.3, linewidth=0
+            bias, error.min(axis=0), error.max(axis=0), color=color, alpha=0.3, linewidth=0
         )
         largest = max(largest, error.max())
     level = uniform[column][uniform["panel"] == panel].mean()

@@ -1,4 +1,4 @@
-"""cost-table: seconds an iteration takes, beside the paper's, and the ratios to DQN."""
+"""cost-table: seconds per iteration beside the paper's, and the ratios to DQN."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from uper_plots import style
 COLORS = {"literal": "#1f77b4", "script": "#2ca02c", "script-twice": "#98df8a"}
 PAPER = "#7f7f7f"
 DEVICES = {"cpu": "CPU", "cuda": "GPU"}
-# A row -> a column of data.csv for us, one for the paper.
+# Row of the figure -> our column of data.csv and the paper's.
 QUANTITIES = [
     ("seconds an iteration", "iteration_seconds", "iteration_sd_seconds", "paper_seconds", "paper_sd_seconds", "log"),
     ("times as long as DQN", "ratio_to_dqn", None, "paper_ratio_to_dqn", None, "linear"),

@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 
 from uper_plots import style
 
-# Method -> (label, colour); colours as those of the same priority in the bandit figures.
+# Method -> (label, color). A priority has the same color as in the bandit figures.
 METHODS = {
     "none": ("no replay", "#000000"),
     "er": ("ER (uniform)", style.color("uniform")),
@@ -18,7 +18,7 @@ METHODS = {
 }
 REPLAY_METHODS = ("er", "per", "uper")
 
-# Kind of cell -> colour; start, goal and noise as in the paper.
+# Kind of cell -> color. Start, goal and noise have the paper's colors.
 CELLS = {
     "wall": "#3b3b3b",
     "free": "#f2f2f2",
@@ -30,7 +30,7 @@ SMOOTHING_WINDOW = 10  # episodes
 
 
 def smooth(values):
-    """Trailing mean over SMOOTHING_WINDOW columns of [seed, episode] (fewer at the start)."""
+    """Trailing mean over SMOOTHING_WINDOW columns of [seed, episode], over fewer at the start."""
     sums = np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)
     ends = np.arange(1, values.shape[1] + 1)
     starts = np.maximum(ends - SMOOTHING_WINDOW, 0)
@@ -38,7 +38,7 @@ def smooth(values):
 
 
 def as_grid(table, column, chosen=slice(None)):
-    """The chosen rows of a table with columns row and column as a matrix."""
+    """The chosen rows of a table as a matrix over its columns `row` and `column`."""
     rows = table["row"][chosen].astype(int)
     columns = table["column"][chosen].astype(int)
     values = table[column][chosen]
@@ -84,7 +84,7 @@ def draw_map(axes, kinds):
 
 
 def draw_heatmap(axes, share, kinds, largest, title):
-    """Share of a method's draws by cell. Walls are dark, the goal is never left."""
+    """Draws the share of a method's draws by cell. Walls are dark. No transition leaves the goal."""
     axes.imshow(np.where(kinds == "wall", 1.0, np.nan), cmap=ListedColormap([CELLS["wall"]]))
     visible = np.ma.masked_where(kinds == "wall", share)
     image = axes.imshow(visible, cmap="viridis", vmin=0, vmax=largest)

@@ -18,7 +18,7 @@ def as_matrix(table, rule):
 
 
 def use_log_axes(axis, vertical):
-    """Before anything is drawn: contour labels are placed by what the axes are then."""
+    """Sets up the axes. Call it before drawing, because contour labels are placed by the axes."""
     axis.set_xscale("log")
     axis.xaxis.set_major_locator(LogLocator(numticks=5))
     if vertical:
@@ -45,7 +45,7 @@ def draw_rule(axis, grid, matrix, rule):
 
 
 def draw_diagonal(axis, table, rules):
-    """The priority along E = A: flat lines do not care about the size at equal ratio."""
+    """Draws the priority along E = A. A flat line depends only on the ratio of E and A."""
     for rule in rules:
         grid, matrix = as_matrix(table, rule)
         axis.plot(grid, np.diagonal(matrix), color=style.color(rule), label=style.label(rule))

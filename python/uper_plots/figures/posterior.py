@@ -19,7 +19,7 @@ def gaussian(x, mean, variance):
 
 
 def time_scale(table, seed):
-    """Samples of the ensemble for one sample of Bayes: where each mean first is half way."""
+    """Samples of the ensemble per sample of Bayes, until the means are first half way."""
     rows = table["seed"] == seed
     samples = table["samples"][rows]
     ensemble = samples[np.argmax(table["target_distance"][rows] <= 1)]
@@ -28,15 +28,15 @@ def time_scale(table, seed):
 
 
 def draw_evolution(axis, table, seed, mean, variance, title):
-    """Densities over time, purple to yellow, each scaled to height 1."""
+    """Draws densities over time from purple to yellow, each scaled to height 1."""
     rows = table["seed"] == seed
     samples, means, variances = table["samples"][rows], table[mean][rows], table[variance][rows]
     x = np.linspace(-2.5, 3.5, 1500)
     positions = np.linspace(0, len(samples) - 1, 45).astype(int)
-    colours = plt.get_cmap("viridis")(np.linspace(0, 1, len(positions)))
-    for colour, i in zip(colours, positions):
+    colors = plt.get_cmap("viridis")(np.linspace(0, 1, len(positions)))
+    for color, i in zip(colors, positions):
         curve = gaussian(x, means[i], variances[i])
-        axis.plot(x, curve / curve.max(), color=colour, linewidth=0.9)
+        axis.plot(x, curve / curve.max(), color=color, linewidth=0.9)
     axis.axvline(DATA.mean, color="k", linestyle=":", linewidth=0.9)
     axis.set_title(title)
     axis.set_xlabel("mean of the data")
@@ -68,14 +68,14 @@ def draw_quantiles(axis, folder):
     axis.legend(loc="upper left", fontsize=7)
 
 
-def band(axis, table, column, colour, label, scale=1.0, linestyle="-"):
-    """Median over seeds with the 10-90 % band; time divided by `scale`."""
+def band(axis, table, column, color, label, scale=1.0, linestyle="-"):
+    """Draws the median over seeds with the 10-90 % band. Time is divided by `scale`."""
     samples, matrix = style.by_seed(table, column, "samples")
     chosen = samples > 0
     time = samples[chosen] * scale
     low, middle, high = np.percentile(matrix[:, chosen], [10, 50, 90], axis=0)
-    axis.plot(time, middle, color=colour, label=label, linestyle=linestyle)
-    axis.fill_between(time, low, high, color=colour, alpha=0.2, linewidth=0)
+    axis.plot(time, middle, color=color, label=label, linestyle=linestyle)
+    axis.fill_between(time, low, high, color=color, alpha=0.2, linewidth=0)
 
 
 def draw_disagreement(axis, table, scale):
