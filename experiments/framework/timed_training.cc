@@ -68,7 +68,7 @@ std::vector<IterationTime> TimeTraining(const TimedTraining& training, int threa
       return;
     }
     times.push_back({.seconds = SecondsSince(start),
-                     .environment_seconds = running->time_shares().environment});
+                     .environment_seconds = running->times().environment});
   };
   Trainer trainer(config, RunFolder(folder.path()), MakeTrainerParts(config, pool),
                   {.progress = record, .warn = warn});

@@ -7,6 +7,7 @@
 #include "uper/cli/commands.h"
 #include "uper/cli/dump_step_json.h"
 #include "uper/cli/exit_code.h"
+#include "uper/cli/warn_cpu_fallback.h"
 #include "uper/core/priority.h"
 #include "uper/train/config/resolve_config.h"
 #include "uper/train/run/make_learner.h"

@@ -11,6 +11,7 @@
 #include "uper/cli/bench/synthetic_gpu_run.h"
 #include "uper/cli/commands.h"
 #include "uper/cli/exit_code.h"
+#include "uper/cli/warn_cpu_fallback.h"
 #include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/nn/gpu.h"
 #include "uper/train/config/config_choices.h"

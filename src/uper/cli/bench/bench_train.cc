@@ -16,6 +16,7 @@
 #include "uper/cli/bench/emulator_turns.h"
 #include "uper/cli/commands.h"
 #include "uper/cli/exit_code.h"
+#include "uper/cli/warn_cpu_fallback.h"
 #include "uper/envs/registry.h"
 #include "uper/nn/cpu/kernels/simd_info.h"
 #include "uper/train/config/config_choices.h"

@@ -59,11 +59,6 @@ std::string CpuFallbackReason(const RunConfig& config) {
   return falls_back && QueryGpu().built ? QueryGpu().unusable_because : "";
 }
 
-void WarnCpuFallback(const RunConfig& config) {
-  const std::string why = CpuFallbackReason(config);
-  if (!why.empty()) std::fprintf(stderr, "uper: on the CPU: %s\n", why.c_str());
-}
-
 std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool) {
   if (device == DeviceChoice::kCuda) return MakeGpuLearner(spec);
   return MakeCpuLearner(spec, pool);

@@ -30,7 +30,6 @@ DeviceChoice ResolveDevice(const RunConfig& config);
 // Why `device = "auto"` is the CPU on this machine, or an empty text: it is not, or nobody could
 // have expected a GPU.
 std::string CpuFallbackReason(const RunConfig& config);
-void WarnCpuFallback(const RunConfig& config);  // on standard error
 // Not initialised. The pool must outlive it.
 std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool);
 
