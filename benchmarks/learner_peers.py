@@ -1,7 +1,7 @@
 """learner_peers.py SETTINGS: times one learner update written the straightforward way in PyTorch.
 
 Called by `uper bench learner` with the settings of the agent as JSON; prints a JSON list of
-{name, update_ms: {median, low, high}}. The same work as ours: target, loss, gradient, optimiser
+{name, update_ms: {median, low, high}}. The same work as ours: target, loss, gradient, optimizer
 step, TD error and uncertainties of each sample. Eager mode, all actions through the head
 and the quantile loss over all pairs of a prediction and a target, as textbooks and the usual
 libraries write it. Random data; only the time matters.

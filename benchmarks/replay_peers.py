@@ -1,4 +1,4 @@
-"""replay_peers.py ENTRIES BATCH REPEATS: times the prioritised replay memories that Python has.
+"""replay_peers.py ENTRIES BATCH REPEATS: times the prioritized replay memories that Python has.
 
 Called by `uper bench replay`; prints a JSON list of {name, draw_ns, update_ns, insert_ns}, each
 {median, low, high} in nanoseconds per item. These are times through the peers' public Python

@@ -1,7 +1,7 @@
 // Test tool of tests/test_stats_oracle.py, not a program for users.
 //
 //   stats_tool < INPUT > OUTPUT
-//     INPUT: JSON with x and y (normalised scores, [task][run]), taus, and the resamples to use,
+//     INPUT: JSON with x and y (normalized scores, [task][run]), taus, and the resamples to use,
 //     x_resamples and y_resamples ([replication][task][draw]).
 //     OUTPUT: JSON; name -> value, or name -> {value, low, high}.
 

@@ -6,7 +6,7 @@ import pytest
 
 # Of the largest entry of each array, against float64.
 TOLERANCE = 2e-5
-# The optimiser alone, given the gradients of the file: only roundings of the parameters are left.
+# The optimizer alone, given the gradients of the file: only roundings of the parameters are left.
 OPTIMIZER_TOLERANCE = 1e-6
 # Ten updates in a row, L2 norm of each tensor's error as a share of its change. Rounding parameters
 # to float after each step costs up to 3e-4 of the change (2^-25 of a parameter near 1 against steps

@@ -57,7 +57,7 @@ def check_pictures(run):
         with Image.open(run / "plots" / name) as image:
             pixels = np.asarray(image.convert("RGB")).reshape(-1, 3).astype(int)
         assert len(pixels) > 300 * 300
-        inked[name] = int((np.ptp(pixels, axis=1) > 60).sum())  # coloured, not grey
+        inked[name] = int((np.ptp(pixels, axis=1) > 60).sum())  # colored, not gray
     return inked
 
 

@@ -7,7 +7,7 @@
 namespace uper {
 
 // The candidate that was probably meant, or an empty text. Counted are slips in the part behind the
-// last '/' or '.' (insertions, deletions, substitutions and swaps of neighbours), upper and lower
+// last '/' or '.' (insertions, deletions, substitutions and swaps of neighbors), upper and lower
 // case alike; names that begin with that part count, too, and the same part behind another front.
 std::string NearestName(std::string_view name, std::span<const std::string> candidates);
 

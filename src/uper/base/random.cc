@@ -7,7 +7,7 @@
 namespace uper {
 namespace {
 
-// SplitMix64's finaliser: every input bit reaches every output bit.
+// SplitMix64's finalizer: every input bit reaches every output bit.
 std::uint64_t Mix(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15u;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;

@@ -87,8 +87,8 @@ TEST(RandomStreamTest, StreamsDifferBySeedNameAndIndex) {
   EXPECT_EQ(RandomStream(1, "a", 2).NextUint64(), RandomStream(1, "a", 2).NextUint64());
 }
 
-TEST(RandomStreamTest, NeighbouringStreamsAreUncorrelated) {
-  // The mean product of N = 20000 pairs of centred uniforms has standard deviation
+TEST(RandomStreamTest, NeighboringStreamsAreUncorrelated) {
+  // The mean product of N = 20000 pairs of centered uniforms has standard deviation
   // 1 / (12 sqrt(N)) = 5.9e-4; the bound is four of them.
   RandomStream a(1, "streams", 0);
   RandomStream b(1, "streams", 1);

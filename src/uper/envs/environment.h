@@ -48,7 +48,7 @@ struct TimeStep {
   bool last() const { return terminated || truncated; }
 };
 
-// A picture in colour, rgb [height, width, 3].
+// A picture in color, rgb [height, width, 3].
 struct Picture {
   int height = 0;
   int width = 0;

@@ -9,7 +9,7 @@
 namespace uper {
 
 // A few games from which the median over all 57 can be estimated (Aitchison et al. 2023):
-//   10^(sum_i c_i * log10(1 + max(s_i, 0))) - 1, all scores in percent of the human-normalised.
+//   10^(sum_i c_i * log10(1 + max(s_i, 0))) - 1, all scores in percent of the human-normalized.
 struct AtariSubset {
   struct Game {
     std::string_view name;
@@ -22,7 +22,7 @@ struct AtariSubset {
 // Atari-5 and Atari-10.
 std::span<const AtariSubset> AtariSubsets();
 
-// The estimate, in percent; `percent_of(game)` gives the normalised score of a game or nothing.
+// The estimate, in percent; `percent_of(game)` gives the normalized score of a game or nothing.
 // Nothing if a game is missing. Use it to rank agents under one protocol, not as a value of its
 // own.
 std::optional<double> EstimatedMedian(

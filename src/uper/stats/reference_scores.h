@@ -14,7 +14,7 @@ struct ReferenceScore {
   double reference = 0;
 };
 
-// (score - random) / (reference - random): the human-normalised score.
+// (score - random) / (reference - random): the human-normalized score.
 double NormalizedScore(double score, const ReferenceScore& reference);
 
 // By environment: "atari/pong", "minatar/breakout".

@@ -14,14 +14,14 @@
 
 namespace uper {
 
-// The curves of many runs of one suite, smoothed, normalised and brought to common frame marks.
+// The curves of many runs of one suite, smoothed, normalized and brought to common frame marks.
 // Constant after construction.
 class ScoreTable {
  public:
   struct Curve {
     std::vector<double> raw;       // [mark] mean return of the evaluation
     std::vector<double> smoothed;  // [mark] trailing mean over the run's last `window` evaluations
-    std::vector<double> normalized;  // [mark] smoothed, human-normalised
+    std::vector<double> normalized;  // [mark] smoothed, human-normalized
   };
 
   // Throws Error(kUsage) for an environment without reference scores, two runs of the same agent,
@@ -58,13 +58,13 @@ class ScoreTable {
   // Seeds of which the agent has a run in each of these games.
   std::vector<std::int64_t> CompleteSeeds(const std::string& agent,
                                           std::span<const std::string> games) const;
-  // Normalised scores at a mark, [game][run]; every seed there is counts.
+  // Normalized scores at a mark, [game][run]; every seed there is counts.
   TaskScores ScoresAt(const std::string& agent, std::span<const std::string> games,
                       std::size_t mark) const;
   // [mark] the median over games for one seed. REQUIRES: the seed is complete.
   std::vector<double> MedianCurve(const std::string& agent, std::span<const std::string> games,
                                   std::int64_t seed) const;
-  // [mark] the normalised score, mean over the seeds there are. REQUIRES: there is one.
+  // [mark] the normalized score, mean over the seeds there are. REQUIRES: there is one.
   std::vector<double> MeanCurve(const std::string& agent, const std::string& game) const;
 
  private:

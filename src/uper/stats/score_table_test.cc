@@ -31,7 +31,7 @@ TEST(SmoothingTest, TrailingMeanStartsWithWhatThereIs) {
   EXPECT_DOUBLE_EQ(smoothed[10], 0);  // it has left the window
 }
 
-TEST(ScoreTableTest, SmoothsThenNormalises) {
+TEST(ScoreTableTest, SmoothsThenNormalizes) {
   const std::vector<RunCurve> runs = {CurveOf("x", "toy/a", 1, {0, 10, 20}),
                                       CurveOf("x", "toy/b", 1, {10, 0, 0})};
   const ScoreTable table(runs, kReferences, 2);

@@ -4,7 +4,7 @@
 
 namespace uper {
 
-// Normalised scores [task][run] of one algorithm. Tasks may have different numbers of runs; no task
+// Normalized scores [task][run] of one algorithm. Tasks may have different numbers of runs; no task
 // is empty. A "run" index means the same seed in all tasks only where a function says so.
 using TaskScores = std::vector<std::vector<double>>;
 

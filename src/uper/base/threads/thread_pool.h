@@ -12,7 +12,7 @@
 namespace uper {
 
 // While it lives, denormal results and operands of this thread's float arithmetic are zero (x86:
-// FTZ and DAZ, ARM: FZ; elsewhere nothing). The mode belongs to a thread, and denormal optimiser
+// FTZ and DAZ, ARM: FZ; elsewhere nothing). The mode belongs to a thread, and denormal optimizer
 // state makes arithmetic many times slower, so every thread that computes must set it.
 class ScopedFlushDenormals {
  public:
@@ -37,7 +37,7 @@ struct ThreadPoolOptions {
 // call allocates nothing, idle workers spin briefly and then sleep, and a worker that the system
 // has taken off its core holds nobody up unless it has started a task.
 //
-// Each thread begins with its own share of the tasks, neighbouring indices, so that what it wrote
+// Each thread begins with its own share of the tasks, neighboring indices, so that what it wrote
 // in one call is in its cache in the next; a thread that has finished its share takes tasks of
 // others. So which thread runs which task is not fixed, and a task must depend on its index alone;
 // then results are the same for any number of threads. Denormals are flushed to zero in all tasks.

@@ -363,11 +363,11 @@ class AleEmulator final : public Emulator {
   void ReadPalette() {
     std::array<std::uint8_t, 128> pixels;
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(2 * i);
-    ale::ColourPalette& colours = ale_.theOSystem->colourPalette();
+    ale::ColourPalette& colors = ale_.theOSystem->colourPalette();
     std::array<std::uint8_t, 3 * 128> rgb;
-    colours.applyPaletteRGB(rgb.data(), pixels.data(), pixels.size());
+    colors.applyPaletteRGB(rgb.data(), pixels.data(), pixels.size());
     std::memcpy(palette_.rgb.data(), rgb.data(), rgb.size());
-    colours.applyPaletteGrayscale(palette_.grey.data(), pixels.data(), pixels.size());
+    colors.applyPaletteGrayscale(palette_.gray.data(), pixels.data(), pixels.size());
   }
 
   // ALE's interface lacks const.

@@ -146,10 +146,10 @@ bool AtariEnvironment::Render(Picture& picture) const {
   picture.height = emulator_->height();
   picture.width = emulator_->width();
   picture.rgb.resize(now.size() * 3);
-  const auto& colours = emulator_->palette().rgb;
+  const auto& colors = emulator_->palette().rgb;
   for (std::size_t i = 0; i < now.size(); ++i) {
     for (std::size_t c = 0; c < 3; ++c) {
-      picture.rgb[3 * i + c] = std::max(colours[older[i] / 2][c], colours[newer[i] / 2][c]);
+      picture.rgb[3 * i + c] = std::max(colors[older[i] / 2][c], colors[newer[i] / 2][c]);
     }
   }
   return true;

@@ -40,7 +40,7 @@ AtariRules ProtocolRules(const EnvironmentOptions& options);
 // Frames after which an episode is cut off, in both protocols: half an hour of play.
 inline constexpr std::int64_t kAtariTimeLimitFrames = 108'000;
 
-// An Atari game: one step is four frames of the console, an observation is one grey square
+// An Atari game: one step is four frames of the console, an observation is one gray square
 // [frame_size, frame_size]; the agent stacks four of them. Rewards are raw sums.
 class AtariEnvironment final : public Environment {
  public:
@@ -52,7 +52,7 @@ class AtariEnvironment final : public Environment {
                    const AtariRules& rules, const RandomStream& noops, const RandomStream& sticky);
 
   const EnvironmentSpec& spec() const override { return spec_; }
-  // The screen in colour: the larger of each channel in the two frames that the observation is made
+  // The screen in color: the larger of each channel in the two frames that the observation is made
   // of, since many games draw a thing in every other frame only.
   bool Render(Picture& picture) const override;
 

@@ -17,7 +17,7 @@ struct Script {
   bool two_screens = false;  // drawn in turns
 };
 
-// A console whose screen is one colour that tells the frame: frame n shows pixel 2 n, or 200 - 2 n
+// A console whose screen is one color that tells the frame: frame n shows pixel 2 n, or 200 - 2 n
 // if it fades.
 class ScriptedEmulator final : public atari::Emulator {
  public:
@@ -25,7 +25,7 @@ class ScriptedEmulator final : public atari::Emulator {
     for (int i = 0; i < 128; ++i) {
       const auto value = static_cast<std::uint8_t>(i);
       palette_.rgb[i] = {value, value, value};
-      palette_.grey[i] = value;
+      palette_.gray[i] = value;
     }
     Reset();
   }
@@ -91,16 +91,16 @@ class AtariEnvironmentTest : public testing::Test {
         RandomStream(1, "no-ops"), RandomStream(1, "sticky"));
     observation_.assign(environment_->spec().observation_bytes(), std::byte{0xFF});
   }
-  // The grey value of the last observation, which must be of one colour.
+  // The gray value of the last observation, which must be of one color.
   int Reset() {
     environment_->Reset(observation_);
-    return Colour();
+    return Color();
   }
   int Step(int action) {
     step_ = environment_->Step(action, observation_);
-    return Colour();
+    return Color();
   }
-  int Colour() const {
+  int Color() const {
     EXPECT_EQ(std::count(observation_.begin(), observation_.end(), observation_[0]),
               std::ssize(observation_));
     return std::to_integer<int>(observation_[0]);
@@ -120,7 +120,7 @@ TEST_F(AtariEnvironmentTest, SpecIsOneGreyFrameOfAStack) {
   EXPECT_EQ(spec.frame_stack, 4);
 }
 
-TEST_F(AtariEnvironmentTest, RendersTheFramesOfTheObservationInColour) {
+TEST_F(AtariEnvironmentTest, RendersTheFramesOfTheObservationInColor) {
   Make(Zoo(), {.game_over_at = 6});
   const auto rendered = [&] {
     Picture picture;

@@ -15,7 +15,7 @@ namespace uper::atari {
 // What a pixel value looks like. Pixels are even numbers 0, 2, ..., 254; entry p / 2.
 struct Palette {
   std::array<std::array<std::uint8_t, 3>, 128> rgb;
-  std::array<std::uint8_t, 128> grey;  // the emulator's own luma, rounded
+  std::array<std::uint8_t, 128> gray;  // the emulator's own luma, rounded
 };
 
 // The console with one cartridge, frame by frame: the seam between the protocols and the emulator.

@@ -34,16 +34,16 @@ std::size_t Stride(int size) {
   return (static_cast<std::size_t>(size) + kLaneColumns - 1) / kLaneColumns * kLaneColumns;
 }
 
-// One row of `width` pixels to grey. Most pixels are the same in both frames.
+// One row of `width` pixels to gray. Most pixels are the same in both frames.
 UPER_FOR_EACH_CPU void ConvertRow(const LaneTable& single, const std::uint8_t* pairs,
                                   const std::uint8_t* one, const std::uint8_t* other,
-                                  std::size_t width, std::uint8_t* grey) {
+                                  std::size_t width, std::uint8_t* gray) {
   for (std::size_t x = 0; x < width; x += kLanes) {
     ByteLanes pixels;
     LoadLanes(one + x, pixels);
     pixels >>= 1;
     LookUp(single, pixels);
-    StoreLanes(pixels, grey + x);
+    StoreLanes(pixels, gray + x);
   }
   for (std::size_t x = 0; x < width; x += sizeof(std::uint64_t)) {
     std::uint64_t a, b;
@@ -51,7 +51,7 @@ UPER_FOR_EACH_CPU void ConvertRow(const LaneTable& single, const std::uint8_t* p
     std::memcpy(&b, other + x, sizeof(b));
     if (a == b) continue;
     for (std::size_t i = x; i < x + sizeof(a); ++i) {
-      grey[i] = pairs[static_cast<std::size_t>(one[i] >> 1) * kPixelValues + (other[i] >> 1)];
+      gray[i] = pairs[static_cast<std::size_t>(one[i] >> 1) * kPixelValues + (other[i] >> 1)];
     }
   }
 }
@@ -163,7 +163,7 @@ UPER_FOR_EACH_CPU void SumFloats(const float* middle, const int* rows, const flo
   }
 }
 
-// The grey values of single frames.
+// The gray values of single frames.
 LaneTable DiagonalOf(const ScreenTable& table) {
   std::array<std::uint8_t, kPixelValues> diagonal;
   for (std::size_t i = 0; i < kPixelValues; ++i) diagonal[i] = table[i][i];
@@ -189,7 +189,7 @@ FrameProcessor::FrameProcessor(const FrameProcessorOptions& options, const Scree
       table_(table),
       single_(DiagonalOf(table)),
       row_of_(static_cast<std::size_t>(options.height)),
-      grey_(static_cast<std::size_t>(options.width) *
+      gray_(static_cast<std::size_t>(options.width) *
             (down_first_ ? static_cast<std::size_t>(options.height) : kTileRows)),
       tile_(static_cast<std::size_t>(options.width) * kTileRows),
       turned_(Stride(options.size) * kTileRows),
@@ -226,7 +226,7 @@ void FrameProcessor::Process(std::span<const std::uint8_t> one, std::span<const 
   FindRows(one.data(), other.data());
   if (down_first_) {
     ConvertRows(one.data(), other.data(), 0, rows_.size());
-    DownBilinear(grey_.data(), width, middle_bytes_.data());
+    DownBilinear(gray_.data(), width, middle_bytes_.data());
     for (std::size_t first = 0; first < size; first += kTileRows) {
       TurnRows(middle_bytes_.data() + first * width, width, tile_.data());
       AcrossBilinear(result_.data() + first * stride);
@@ -234,7 +234,7 @@ void FrameProcessor::Process(std::span<const std::uint8_t> one, std::span<const 
   } else {
     for (std::size_t first = 0; first < rows_.size(); first += kTileRows) {
       ConvertRows(one.data(), other.data(), first, std::min(kTileRows, rows_.size() - first));
-      TurnRows(grey_.data(), width, tile_.data());
+      TurnRows(gray_.data(), width, tile_.data());
       if (bilinear) {
         AcrossBilinear(middle_bytes_.data() + first * stride);
       } else {
@@ -309,14 +309,14 @@ void FrameProcessor::FindRows(const std::uint8_t* one, const std::uint8_t* other
   }
 }
 
-// Converts distinct rows to grey.
+// Converts distinct rows to gray.
 void FrameProcessor::ConvertRows(const std::uint8_t* one, const std::uint8_t* other,
                                  std::size_t first_row, std::size_t rows) {
   const std::size_t width = static_cast<std::size_t>(options_.width);
   for (std::size_t r = 0; r < rows; ++r) {
     const std::size_t at = static_cast<std::size_t>(rows_[first_row + r]) * width;
     ConvertRow(single_, table_.front().data(), one + at, other + at, width,
-               grey_.data() + r * width);
+               gray_.data() + r * width);
   }
 }
 

@@ -24,7 +24,7 @@ struct FrameProcessorOptions {
   ResizeRule resize = ResizeRule::kBilinear;
 };
 
-// From two screens to one grey square, the same pixels as the Python libraries. Rows that repeat
+// From two screens to one gray square, the same pixels as the Python libraries. Rows that repeat
 // the one above, as most do on this console, are converted and resized across once. Not
 // thread-safe.
 class FrameProcessor {
@@ -56,7 +56,7 @@ class FrameProcessor {
   // Scratch.
   std::vector<int> row_of_;                 // [height]: number of the distinct row
   std::vector<int> rows_;                   // first line of each distinct row
-  std::vector<std::uint8_t> grey_;          // [16, width]: distinct rows; all of them if down first
+  std::vector<std::uint8_t> gray_;          // [16, width]: distinct rows; all of them if down first
   std::vector<std::uint8_t> tile_;          // [width, 16]: rows to resize across, turned
   std::vector<std::uint8_t> turned_;        // [stride, 16]: resized across
   std::vector<std::uint8_t> middle_bytes_;  // [distinct row, stride]: resized across; down first:

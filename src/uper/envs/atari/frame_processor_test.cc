@@ -17,12 +17,12 @@ Palette SomePalette() {
   RandomStream stream(1, "palette");
   for (int i = 0; i < 128; ++i) {
     for (auto& part : palette.rgb[i]) part = static_cast<std::uint8_t>(stream.UniformInt(256));
-    palette.grey[i] = static_cast<std::uint8_t>(stream.UniformInt(256));
+    palette.gray[i] = static_cast<std::uint8_t>(stream.UniformInt(256));
   }
   return palette;
 }
 
-// Random pixels in blocks, so that rows and neighbours repeat, as on the console.
+// Random pixels in blocks, so that rows and neighbors repeat, as on the console.
 Screen SomeScreen(const FrameProcessorOptions& options, std::uint64_t seed) {
   RandomStream stream(seed, "screen");
   Screen screen;
@@ -43,7 +43,7 @@ std::vector<std::byte> Naive(const FrameProcessorOptions& options, const ScreenT
                              const Screen& one, const Screen& other) {
   const bool bilinear = options.resize == ResizeRule::kBilinear;
   std::vector<std::byte> out;
-  const auto grey = [&](int y, int x) {
+  const auto gray = [&](int y, int x) {
     const std::size_t at = std::size_t{1} * y * options.width + x;
     return table[one[at] / 2][other[at] / 2];
   };
@@ -61,9 +61,9 @@ std::vector<std::byte> Naive(const FrameProcessorOptions& options, const ScreenT
         for (int h = 0; h < (bilinear ? across.width : across_area.width); ++h) {
           if (bilinear) {
             row_sum += std::int64_t{across.weights[x * across.width + h]} *
-                       grey(down.first[y] + v, across.first[x] + h);
+                       gray(down.first[y] + v, across.first[x] + h);
           } else {
-            row_area += static_cast<float>(grey(down_area.first[y] + v, across_area.first[x] + h)) *
+            row_area += static_cast<float>(gray(down_area.first[y] + v, across_area.first[x] + h)) *
                         across_area.weights[x * across_area.width + h];
           }
         }
@@ -155,14 +155,14 @@ TEST(FrameProcessorTest, BilinearPassesInPillowsOrder) {
   }
 }
 
-TEST(FrameProcessorTest, EmptyScreenIsOneColour) {
+TEST(FrameProcessorTest, EmptyScreenIsOneColor) {
   const Palette palette = SomePalette();
   for (const ResizeRule rule : {ResizeRule::kBilinear, ResizeRule::kArea}) {
     FrameProcessor processor({.resize = rule}, MaximumOfGrey(palette));
     const Screen screen(std::size_t{210} * 160, 2 * 17);
     std::vector<std::byte> out(std::size_t{84} * 84);
     processor.Process(screen, screen, out);
-    EXPECT_EQ(std::count(out.begin(), out.end(), std::byte{palette.grey[17]}), 84 * 84);
+    EXPECT_EQ(std::count(out.begin(), out.end(), std::byte{palette.gray[17]}), 84 * 84);
   }
 }
 
@@ -174,7 +174,7 @@ TEST(ScreenTableTest, LumaByHand) {
   // 0.299 * 200 + 0.587 * 10 + 0.114 * 30 = 69.09; 0.299 * 20 + 58.7 + 10.26 = 74.94.
   EXPECT_EQ(table[1][1], 69);
   EXPECT_EQ(table[2][2], 74);
-  // The maximum of each colour: 59.8 + 58.7 + 10.26 = 128.76, more than of either.
+  // The maximum of each color: 59.8 + 58.7 + 10.26 = 128.76, more than of either.
   EXPECT_EQ(table[1][2], 128);
   EXPECT_EQ(table[2][1], 128);
   EXPECT_EQ(table[0][1], 69);
@@ -182,8 +182,8 @@ TEST(ScreenTableTest, LumaByHand) {
 
 TEST(ScreenTableTest, GreyByHand) {
   Palette palette{};
-  palette.grey[1] = 40;
-  palette.grey[2] = 70;
+  palette.gray[1] = 40;
+  palette.gray[2] = 70;
   const ScreenTable table = MaximumOfGrey(palette);
   EXPECT_EQ(table[1][2], 70);
   EXPECT_EQ(table[2][1], 70);

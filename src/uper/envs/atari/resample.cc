@@ -34,15 +34,15 @@ Taps<Weight> Aligned(const std::vector<Window<Weight>>& windows, int in) {
 Window<int> BilinearWindow(int in, int out, int index) {
   const double scale = static_cast<double>(in) / out;
   const double support = std::max(scale, 1.0);
-  const double centre = (index + 0.5) * scale;
+  const double center = (index + 0.5) * scale;
   // NOLINTBEGIN(bugprone-incorrect-roundings): to the bit as the originals round
-  const int first = std::max(0, static_cast<int>(centre - support + 0.5));
-  const int end = std::min(in, static_cast<int>(centre + support + 0.5));
+  const int first = std::max(0, static_cast<int>(center - support + 0.5));
+  const int end = std::min(in, static_cast<int>(center + support + 0.5));
   // NOLINTEND(bugprone-incorrect-roundings)
   std::vector<double> triangle;
   double sum = 0;
   for (int i = first; i < end; ++i) {
-    const double weight = std::max(0.0, 1 - std::fabs((i - centre + 0.5) * (1 / support)));
+    const double weight = std::max(0.0, 1 - std::fabs((i - center + 0.5) * (1 / support)));
     triangle.push_back(weight);
     sum += weight;
   }

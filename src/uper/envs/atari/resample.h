@@ -18,7 +18,7 @@ struct Taps {
 // The bits behind the point of BilinearTaps().
 inline constexpr int kBilinearBits = 22;
 
-// As Pillow's BILINEAR: a triangle of half width max(1, in / out) around the centre of the output,
+// As Pillow's BILINEAR: a triangle of half width max(1, in / out) around the center of the output,
 // as integers that add up to about 2^22.
 Taps<int> BilinearTaps(int in, int out);
 

@@ -5,7 +5,7 @@
 namespace uper::atari {
 namespace {
 
-// Halving: the centre of output 0 is at 1, half width 2: inputs at 0.5, 1.5 and 2.5 weigh 0.75,
+// Halving: the center of output 0 is at 1, half width 2: inputs at 0.5, 1.5 and 2.5 weigh 0.75,
 // 0.75 and 0.25 of 1.75.
 TEST(BilinearTapsTest, HalvingByHand) {
   const Taps<int> taps = BilinearTaps(8, 4);
@@ -16,7 +16,7 @@ TEST(BilinearTapsTest, HalvingByHand) {
   EXPECT_NEAR(taps.weights[1], one * 3 / 7, 1);
   EXPECT_NEAR(taps.weights[2], one * 1 / 7, 1);
   EXPECT_EQ(taps.weights[3], 0);
-  // Output 1: centre 3, inputs 1.5 to 4.5 weigh 0.25, 0.75, 0.75, 0.25.
+  // Output 1: center 3, inputs 1.5 to 4.5 weigh 0.25, 0.75, 0.75, 0.25.
   EXPECT_EQ(taps.weights[4], (1 << kBilinearBits) / 8);
   EXPECT_EQ(taps.weights[5], (1 << kBilinearBits) / 8 * 3);
   EXPECT_EQ(taps.weights[6], (1 << kBilinearBits) / 8 * 3);

@@ -5,11 +5,11 @@
 namespace uper::atari {
 namespace {
 
-template <typename Grey>
-ScreenTable MakeTable(const Grey& grey) {
+template <typename Gray>
+ScreenTable MakeTable(const Gray& gray) {
   ScreenTable table;
   for (std::size_t a = 0; a < table.size(); ++a) {
-    for (std::size_t b = 0; b < table.size(); ++b) table[a][b] = grey(a, b);
+    for (std::size_t b = 0; b < table.size(); ++b) table[a][b] = gray(a, b);
   }
   return table;
 }
@@ -31,7 +31,7 @@ ScreenTable LumaOfMaximum(const Palette& palette) {
 
 ScreenTable MaximumOfGrey(const Palette& palette) {
   return MakeTable(
-      [&](std::size_t a, std::size_t b) { return std::max(palette.grey[a], palette.grey[b]); });
+      [&](std::size_t a, std::size_t b) { return std::max(palette.gray[a], palette.gray[b]); });
 }
 
 }  // namespace uper::atari

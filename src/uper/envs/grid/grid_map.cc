@@ -121,7 +121,7 @@ GridMap GridMap::Load(const std::filesystem::path& file) {
   return Parse(text, file.string());
 }
 
-int GridMap::Neighbour(int from, int row_step, int column_step) const {
+int GridMap::Neighbor(int from, int row_step, int column_step) const {
   const int row = from / columns_ + row_step;
   const int column = from % columns_ + column_step;
   if (row < 0 || row >= rows_ || column < 0 || column >= columns_) return from;
@@ -152,7 +152,7 @@ void GridMap::MeasureDistances() {
     const int from = frontier.front();
     frontier.pop_front();
     for (const auto& [row_step, column_step] : kMoves) {
-      const int to = Neighbour(from, row_step, column_step);
+      const int to = Neighbor(from, row_step, column_step);
       if (distances_[to] != kUnreachable) continue;
       distances_[to] = distances_[from] + 1;
       frontier.push_back(to);

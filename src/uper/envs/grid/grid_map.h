@@ -43,7 +43,7 @@ class GridMap {
 
   // The cell one move away, or `from` itself where a wall or the edge is in the way.
   // REQUIRES: -1 <= row_step, column_step <= 1.
-  int Neighbour(int from, int row_step, int column_step) const;
+  int Neighbor(int from, int row_step, int column_step) const;
 
   // Fewest moves from the start to each cell, kUnreachable for walls and closed-off cells.
   std::span<const int> distances() const { return distances_; }
@@ -70,7 +70,7 @@ class GridMap {
 // least) through the maze to a single large deterministic reward at its end, and plain Q-learning
 // solves it. A uniform random walk finds the goal within the paper's 1000 steps in 71 % of the
 // episodes. (A first draft of 10 x 10 cells and 24 moves was dropped for the last property alone:
-// there the values that noise and maximisation feign near the start outlast 150 episodes.)
+// there the values that noise and maximization feign near the start outlast 150 episodes.)
 std::string_view DefaultGridMapText();
 GridMap DefaultGridMap();
 

@@ -38,13 +38,13 @@ TEST(GridMapTest, LastLineEndIsOptionalAndCarriageReturnsAreDropped) {
 
 TEST(GridMapTest, WallsAndEdgesKeepTheAgent) {
   const GridMap map = GridMap::Parse("S#\n.G\n", "a.map");
-  EXPECT_EQ(map.Neighbour(0, 0, 1), 0);   // wall
-  EXPECT_EQ(map.Neighbour(0, -1, 0), 0);  // edges
-  EXPECT_EQ(map.Neighbour(0, 0, -1), 0);
-  EXPECT_EQ(map.Neighbour(3, 0, 1), 3);
-  EXPECT_EQ(map.Neighbour(3, 1, 0), 3);
-  EXPECT_EQ(map.Neighbour(0, 1, 0), 2);
-  EXPECT_EQ(map.Neighbour(2, 0, 1), 3);
+  EXPECT_EQ(map.Neighbor(0, 0, 1), 0);   // wall
+  EXPECT_EQ(map.Neighbor(0, -1, 0), 0);  // edges
+  EXPECT_EQ(map.Neighbor(0, 0, -1), 0);
+  EXPECT_EQ(map.Neighbor(3, 0, 1), 3);
+  EXPECT_EQ(map.Neighbor(3, 1, 0), 3);
+  EXPECT_EQ(map.Neighbor(0, 1, 0), 2);
+  EXPECT_EQ(map.Neighbor(2, 0, 1), 3);
 }
 
 TEST(GridMapTest, DistancesGoAroundWalls) {

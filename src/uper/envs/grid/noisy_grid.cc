@@ -32,7 +32,7 @@ NoisyGrid::NoisyGrid(const GridMap& map, const NoisyGridOptions& options)
     cells_.push_back(map.cell(state));
     auto& next = next_states_.emplace_back();
     for (std::size_t action = 0; action < kMoves.size(); ++action) {
-      next[action] = map.Neighbour(state, kMoves[action][0], kMoves[action][1]);
+      next[action] = map.Neighbor(state, kMoves[action][0], kMoves[action][1]);
     }
   }
 }

@@ -9,7 +9,7 @@
 namespace uper {
 
 // Masses of slots 0..capacity-1 with their sum and a search by cumulative mass: the heart of
-// proportional prioritisation. All in double; see WideTree for the structure and its invariants.
+// proportional prioritization. All in double; see WideTree for the structure and its invariants.
 // Set and Find are O(log8 capacity); the batch forms do the same work with cache misses overlapped.
 // Not thread-safe for writing.
 class SumTree {

@@ -1,6 +1,5 @@
 #include "uper/train/run/run_setup.h"
 
-#include <cstdio>
 #include <new>
 
 #include "uper/base/threads/parallel.h"
