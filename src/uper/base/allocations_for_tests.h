@@ -5,8 +5,8 @@
 
 namespace uper {
 
-// What operator new of a test program was asked for. Counted if one of its files includes
-// replace_new_for_tests.h.
+// Counters of the memory that a test program requests from operator new. They count only if one
+// file of the program includes replace_new_for_tests.h.
 inline std::atomic<std::size_t> allocations{0};
 inline std::atomic<std::size_t> largest_allocation{0};  // bytes
 

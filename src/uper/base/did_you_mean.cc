@@ -37,7 +37,7 @@ std::string_view LastPart(std::string_view name) {
   return name.substr(name.find_last_of("/.") + 1);  // npos + 1 is 0
 }
 
-// How far what was written is from a beginning of the candidate. A long one may have a slip.
+// Distance of the written text from a beginning of the candidate. A long text may have a slip.
 std::size_t SlipsOfBeginning(std::string_view part, std::string_view candidate) {
   constexpr std::size_t kShortest = 3, kLong = 5;
   if (part.size() >= kShortest && candidate.starts_with(part)) return 0;

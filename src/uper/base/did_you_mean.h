@@ -6,9 +6,10 @@
 
 namespace uper {
 
-// The candidate that was probably meant, or an empty text. Counted are slips in the part behind the
-// last '/' or '.' (insertions, deletions, substitutions and swaps of neighbors), upper and lower
-// case alike; names that begin with that part count, too, and the same part behind another front.
+// The candidate that the user probably meant, or an empty text. It counts the slips (insertions,
+// deletions, substitutions, swaps of neighbors) in the part after the last '/' or '.' and ignores
+// case. Candidates that begin with that part match too, and so does the same part after another
+// prefix.
 std::string NearestName(std::string_view name, std::span<const std::string> candidates);
 
 // " (did you mean 'x'?)" for an error message, or an empty text.

@@ -5,8 +5,8 @@
 
 namespace uper {
 
-// What went wrong, as far as a caller can act on it. The program maps each kind to an exit code
-// (apps/uper/main.cc); library code only throws.
+// The kind of failure, as far as a caller can act on it. The program maps each kind to an exit code
+// (uper/cli/exit_code.h); library code only throws.
 enum class ErrorKind {
   kInternal,     // a broken contract or an unexpected failure
   kUsage,        // a bad argument, key, value or path given by the user

@@ -19,7 +19,7 @@ struct JsonLimits {
 // beyond the limits or names a key twice in one object.
 nlohmann::json ParseJson(std::string_view text, const JsonLimits& limits, const std::string& what);
 
-// A whole file. Throws Error(kMissingData) if it cannot be read, else as above.
+// Parses a whole file. Throws Error(kMissingData) if it cannot be read, otherwise as ParseJson().
 nlohmann::json ReadJsonFile(const std::filesystem::path& path, const JsonLimits& limits = {});
 
 // Member `key` of an object as a T. Throws Error(kCorrupt) if it is missing or of another type.

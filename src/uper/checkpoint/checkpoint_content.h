@@ -13,8 +13,8 @@
 
 namespace uper::checkpoint {
 
-// What a checkpoint consists of. The store knows nothing of agents: it keeps numbers, a document
-// and streams of records, and gives the same back.
+// The content of a checkpoint. The store knows nothing about agents: it keeps numbers, a document
+// and streams of records, and returns the same.
 
 // Records of equal size that are numbered from 0 and never change once written: the transitions of
 // a replay memory by id, or its frames by frame id. The live ones are [first_id, next_id).
@@ -36,8 +36,8 @@ struct CheckpointContent {
   std::map<std::string, TensorMap> tensors;
   // "transitions", "frames". Names are of a-z and _.
   std::map<std::string, RecordStream> streams;
-  // Makes durable what the document refers to outside the folder (logs), before the checkpoint
-  // counts; returns what went wrong, or "". May run on another thread, later. May be empty.
+  // Makes the data durable to which the document refers outside the folder (logs), before the
+  // checkpoint counts. Returns a problem, or "". May run later on another thread. May be empty.
   std::function<std::string()> sync_outside;
 };
 

@@ -1,5 +1,5 @@
-// Damage on the disk: every change of a file that a checkpoint needs is found, the older checkpoint
-// is used where it is whole, and that is said.
+// Damage on the disk: the store detects every change of a file that a checkpoint needs, uses the
+// older checkpoint if it is whole, and reports it.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class CheckpointCorruptionTest : public testing::Test {
     return (std::filesystem::path(kExampleFolder) / name).string();
   }
 
-  // Loads after damage to these files; checks that what loads is what must load.
+  // Loads after damage to these files and checks that the right checkpoint loads.
   void ExpectDetected(FaultFileSystem& files, const std::vector<std::string>& damaged,
                       const std::string& where) {
     EXPECT_FALSE(VerifyCheckpoints(kExampleFolder, files).good()) << where;

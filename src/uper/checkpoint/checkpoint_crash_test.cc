@@ -1,4 +1,4 @@
-// Every operation of a save is a place to die or to fail at; none may cost more than that save.
+// A save may crash or fail at each of its operations; no failure may cost more than that save.
 
 #include <gtest/gtest.h>
 

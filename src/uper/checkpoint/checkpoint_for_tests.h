@@ -16,7 +16,7 @@ inline constexpr const char* kExampleFolder = "checkpoints";
 // Small enough that every kind of segment occurs.
 inline constexpr CheckpointStoreOptions kExampleOptions{.segment_records = 16};
 
-// A stream that looks like a replay memory: 20 new records a step, the newest `live` are kept.
+// A stream that looks like a replay memory: 20 new records per step, the newest `live` are kept.
 inline RecordStream ExampleStream(std::uint64_t record_bytes, std::uint64_t next,
                                   std::uint64_t live) {
   const auto read = [record_bytes](std::uint64_t begin, std::uint64_t end,
@@ -34,7 +34,7 @@ inline RecordStream ExampleStream(std::uint64_t record_bytes, std::uint64_t next
           .read = read};
 }
 
-// Owns what the content views.
+// Owns the memory that `content` views.
 struct ExampleCheckpoint {
   explicit ExampleCheckpoint(int step) : weights(37), priorities(20 * step) {
     for (std::size_t i = 0; i < weights.size(); ++i) {

@@ -27,7 +27,7 @@ struct ManifestSegment {
   bool operator==(const ManifestSegment&) const = default;
 };
 
-// Segments follow one another without gap; the first may start before first_id.
+// Segments are contiguous; the first may start before first_id.
 struct ManifestStream {
   std::uint64_t record_bytes = 0;
   std::uint64_t first_id = 0;
@@ -37,7 +37,7 @@ struct ManifestStream {
   bool operator==(const ManifestStream&) const = default;
 };
 
-// Largest segment, before compression, that is read.
+// Readers refuse larger segments (before compression).
 inline constexpr std::uint64_t kMaxSegmentBytes = std::uint64_t{256} << 20;
 
 // manifest-NNNNNNNN.json: all files of one checkpoint.
@@ -52,8 +52,8 @@ struct Manifest {
   std::vector<ManifestFile> Files() const;
 };
 
-// The file. Its first member is the checksum of the rest, and a file is accepted only if it is
-// byte for byte what this function makes of its content: every change is detected.
+// The text of the file. Its first member is the checksum of the rest. A reader accepts a file only
+// if this function produces the same bytes from its content, so every change is detected.
 std::string EncodeManifest(const Manifest& manifest);
 
 // Throws Error(kCorrupt), its message starting with `what`, unless the text is a whole and
@@ -66,10 +66,10 @@ std::string NumberedName(const std::string& stem, std::uint64_t number,
 std::string ManifestName(std::uint64_t number);
 std::string SegmentName(const std::string& stream, std::uint64_t begin, std::uint64_t end,
                         std::uint64_t number);
-// The number in a name of that form; nothing for other names. Also of temporary names.
+// The number in a name of that form, or in its temporary name; nothing for other names.
 std::optional<std::uint64_t> NumberInName(const std::string& name);
 bool IsManifestName(const std::string& name);
-// Of tensor files and streams: 1 to 40 of a-z and _.
+// Names of tensor files and streams: 1 to 40 of a-z and _.
 bool IsPartName(const std::string& name);
 
 }  // namespace uper::checkpoint

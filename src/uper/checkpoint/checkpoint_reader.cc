@@ -132,7 +132,7 @@ LoadedCheckpoint LoadCheckpoint(FileSystem& files, const fs::path& folder,
   loaded.manifest = manifest;
   loaded.folder = folder;
   loaded.files = &files;
-  // The large files first are only checked; they are read again when they are needed.
+  // Large files are only checked here; they are read again when they are needed.
   for (const auto& [name, stream] : manifest.streams) {
     for (const ManifestSegment& segment : stream.segments) {
       ReadVerified(files, folder, segment.file);

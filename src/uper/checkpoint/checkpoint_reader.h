@@ -33,7 +33,7 @@ struct LoadedCheckpoint {
   nlohmann::json document;
   std::map<std::string, LoadedTensors> tensors;
 
-  // Throw Error(kCorrupt) if there is no such part.
+  // These throw Error(kCorrupt) if there is no such part.
   const TensorMap& Tensors(const std::string& name) const;
   const ManifestStream& Stream(const std::string& name) const;
   // Hands out the live records in order, some thousands at a time.
@@ -47,11 +47,11 @@ struct LoadedCheckpoint {
 
 struct LoadResult {
   std::optional<LoadedCheckpoint> checkpoint;
-  // What the user should know: checkpoints that were skipped and why.
+  // Messages for the user: skipped checkpoints and why.
   std::vector<std::string> notes;
 };
 
-// Whether the bytes are those that the manifest means; if not, why.
+// Why the bytes are not those that the manifest names, or "" if they are.
 std::string ProblemWith(const ManifestFile& file, std::span<const std::byte> bytes);
 // Reads a file and checks it. Throws Error(kCorrupt) naming it.
 std::vector<std::byte> ReadVerified(FileSystem& files, const std::filesystem::path& folder,
@@ -68,8 +68,8 @@ std::vector<std::string> ListCheckpoints(FileSystem& files, const std::filesyste
 // The numbers of the manifests among the names, newest first.
 std::vector<std::uint64_t> ManifestNumbers(const std::vector<std::string>& names);
 
-// A file that exists once a first checkpoint has been published, so that checkpoints whose
-// manifests have all been lost are not taken for none.
+// This file exists once the first checkpoint has been published. With it, a folder whose manifests
+// are all lost is not taken for an empty one.
 inline constexpr const char* kMarkerName = "format";
 inline constexpr const char* kMarkerText = "uper checkpoints, format 1\n";
 

@@ -140,8 +140,8 @@ LoadResult CheckpointStore::Load() {
   return result;
 }
 
-// What a process that died had written for a save that never came. Not where a manifest is damaged:
-// its files may be worth something to somebody, and the next save removes them anyway.
+// Lists the files that a dead process wrote for a save that never came. Lists none if a manifest is
+// damaged: its files may still be of use, and the next save removes them anyway.
 void CheckpointStore::FindLeftovers(const std::vector<std::string>& names) {
   leftovers_.clear();
   if (ManifestNumbers(names).size() != kept_.size()) return;
@@ -281,8 +281,8 @@ SaveOutcome CheckpointStore::WriteAhead(const std::map<std::string, RecordStream
   return total;
 }
 
-// A failure if the disk has less left than bytes of tensors and records (compressed as well as
-// those before) will take. A disk that does not say counts as empty.
+// Fails if the disk has less space than the tensors and records will take (assuming the compression
+// of earlier ones). A disk that does not report its space counts as empty.
 std::optional<SaveOutcome> CheckpointStore::LackOfSpace(std::uint64_t plain_bytes,
                                                         std::uint64_t record_bytes) const {
   const double share =
@@ -331,7 +331,8 @@ SaveOutcome CheckpointStore::Publish(const PreparedSave& save) {
                       .bytes_written = job.bytes,
                       .problem = outside};
   if (const int sync_error = SyncFolder()) {
-    // It is there, but a crash of the machine may undo it: the older ones must stay.
+    // The manifest exists, but a crash of the machine may undo the rename: older checkpoints must
+    // stay.
     outcome.problem = Failed("make the checkpoint durable", sync_error).problem;
     return outcome;
   }
@@ -341,7 +342,7 @@ SaveOutcome CheckpointStore::Publish(const PreparedSave& save) {
   return outcome;
 }
 
-// Not essential, so a failure is left to the next save.
+// Not essential, so the next save retries a failure.
 void CheckpointStore::WriteMarker() {
   std::uint64_t bytes = 0;
   const fs::path marker = folder_ / kMarkerName;
@@ -352,7 +353,7 @@ void CheckpointStore::WriteMarker() {
   if (files_.Rename(temporary, marker) != 0) files_.Remove(temporary);
 }
 
-// What the kept checkpoints consist of.
+// The files that kept checkpoints need.
 std::set<std::string> CheckpointStore::NeededFiles() const {
   std::set<std::string> needed;
   for (const Manifest& manifest : kept_) {
@@ -362,8 +363,8 @@ std::set<std::string> CheckpointStore::NeededFiles() const {
   return needed;
 }
 
-// Removes segments that were written ahead and that no save can need any more, and what a former
-// process left. One that cannot be removed is left to the next save.
+// Removes segments written ahead that no save can need any more, and the files of an earlier
+// process. The next save retries a failed removal.
 void CheckpointStore::RemoveDeadSegments(const std::map<std::string, std::uint64_t>& first_ids) {
   for (const std::string& name : leftovers_) files_.Remove(folder_ / name);
   leftovers_.clear();
@@ -377,8 +378,8 @@ void CheckpointStore::RemoveDeadSegments(const std::map<std::string, std::uint64
   }
 }
 
-// Removes what no kept checkpoint needs. Manifests go first and for good: one whose files are gone
-// would look like a damaged checkpoint.
+// Removes the files that no kept checkpoint needs. Manifests go first and durably: a manifest whose
+// files are gone would look like a damaged checkpoint.
 void CheckpointStore::Prune() {
   const std::set<std::string> needed = NeededFiles();
   std::vector<std::string> names;

@@ -23,7 +23,7 @@ struct CheckpointStoreOptions {
   std::uint64_t segment_records = 16'384;                 // ... and its records, at most
 };
 
-// Everything a save will write, in memory: independent of the trainer's own memory.
+// Everything a save will write, copied: independent of the trainer's own memory.
 struct PreparedSave {
   struct Segment {
     std::uint64_t begin = 0;
@@ -52,7 +52,7 @@ struct PreparedAhead {
   std::map<std::string, std::uint64_t> first_ids;  // by stream: what is live starts here
 };
 
-// What became of a save.
+// The result of a save.
 struct SaveOutcome {
   bool saved = false;
   std::uint64_t number = 0;  // of the checkpoint, if saved
@@ -66,44 +66,43 @@ struct SaveOutcome {
 
 // The folder checkpoints/ of a run.
 //
-// A save writes files under names never used before, makes them durable, and then publishes them by
-// renaming a manifest into place; only after that are older checkpoints and files that no kept
-// manifest names removed (manifests first). So at every moment, whatever fails, the newest
-// manifest that verifies is a whole checkpoint.
+// A save writes files under new names, makes them durable, and publishes them by renaming a
+// manifest into place. Only then it removes older checkpoints and the files that no kept manifest
+// names (manifests first). So at every moment, whatever fails, the newest manifest that verifies is
+// a whole checkpoint.
 //
 // Record streams are kept as segments: ranges of ids on a fixed grid, written once and shared by
 // all checkpoints that need them. A save writes the ranges that are new and the unfinished last
 // one.
 //
-// Use: Load() once, then Prepare and Publish (or Save) again and again, and between two saves
-// PrepareAhead and PublishAhead (or WriteAhead). Segments written ahead whose records have all left
-// the memory before a save came are removed by the next PublishAhead, so that rare saves do not
-// fill the disk. The Prepare functions copy what they need and are
-// the only ones that look at the trainer's memory; the Publish functions may run on another thread,
-// but no other call may come between the two (checkpoint_writer.h).
+// Use: Load() once, then Prepare and Publish (or Save) for each save, and between two saves
+// PrepareAhead and PublishAhead (or WriteAhead). PublishAhead also removes segments written ahead
+// whose records have all left the replay memory, so rare saves do not fill the disk. Only the
+// Prepare functions read the trainer's memory, and they copy what they need. The Publish functions
+// may run on another thread, but no other call may come between the two (checkpoint_writer.h).
 class CheckpointStore {
  public:
   explicit CheckpointStore(std::filesystem::path folder, CheckpointStoreOptions options = {},
                            FileSystem& files = PosixFileSystem());
 
-  // The newest checkpoint that verifies, or nothing if none was ever saved here. Throws
+  // Loads the newest checkpoint that verifies, or nothing if none was ever saved here. Throws
   // Error(kCorrupt) naming files and reasons if there are checkpoints but none can be loaded.
   LoadResult Load();
 
   // The first segment that is complete and not stored yet, so that a later save has less to do;
   // nothing if there is none. O(1) when there is none.
   std::optional<PreparedAhead> PrepareAhead(const std::map<std::string, RecordStream>& streams);
-  // A failure is reported; the segment is prepared again by the next PrepareAhead or Prepare.
+  // Reports a failure; the next PrepareAhead or Prepare prepares the segment again.
   SaveOutcome PublishAhead(const PreparedAhead& ahead);
-  // Both, for all such segments.
+  // Prepares and publishes all such segments.
   SaveOutcome WriteAhead(const std::map<std::string, RecordStream>& streams);
 
-  // Into memory that may be that of an earlier save, so that large saves need no new pages.
+  // Prepares into the memory of an earlier save, so that large saves need no new pages.
   void Prepare(const CheckpointContent& content, PreparedSave& save) const;
   PreparedSave Prepare(const CheckpointContent& content) const;
-  // Never throws for what the file system does: see SaveOutcome. If it fails, the files of this
-  // save are removed and the older checkpoints are as they were. A disk whose free space is less
-  // than the save is likely to take counts as full, before anything is written.
+  // File system failures do not throw: see SaveOutcome. A failed save removes its files and leaves
+  // the older checkpoints as they were. If the free space is less than the save will probably take,
+  // the disk counts as full before anything is written.
   SaveOutcome Publish(const PreparedSave& save);
   SaveOutcome Save(const CheckpointContent& content) { return Publish(Prepare(content)); }
 
@@ -137,7 +136,7 @@ class CheckpointStore {
   std::map<std::string, std::vector<ManifestSegment>> stored_;
   std::map<std::string, std::uint64_t> ahead_;  // by stream: records before it are stored
   std::vector<std::string> leftovers_;          // files of a former process that nobody needs
-  // What compression has made of records so far.
+  // Sizes of all records so far, before and after compression.
   std::uint64_t raw_bytes_ = 0;
   std::uint64_t compressed_bytes_ = 0;
 };

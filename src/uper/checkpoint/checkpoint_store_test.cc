@@ -54,7 +54,7 @@ TEST(CheckpointStoreTest, OneStoreSavesManyTimes) {
   const LoadResult result = LoadNewestCheckpoint(kExampleFolder, files);
   ASSERT_TRUE(result.checkpoint);
   EXPECT_TRUE(IsExample(*result.checkpoint, 9));
-  // Two are kept, and nothing beside what they need.
+  // The store keeps two checkpoints and only the files that they need.
   EXPECT_EQ(NamesWith(files, "manifest-").size(), 2u);
   EXPECT_EQ(NamesWith(files, "state-").size(), 2u);
   for (const FileReport& report : VerifyCheckpoints(kExampleFolder, files).files) {
@@ -116,8 +116,8 @@ TEST(CheckpointStoreTest, SegmentsWrittenAheadAreUsedByTheNextSave) {
   EXPECT_TRUE(VerifyCheckpoints(kExampleFolder, files).good());
 }
 
-// Saves that are rare beside the memory: what was written ahead and has left the memory goes, what
-// a checkpoint needs stays.
+// Saves are rarer than the turnover of the memory: segments written ahead are removed once their
+// records have left it, and the segments of a checkpoint stay.
 TEST(CheckpointStoreTest, DeadSegmentsWrittenAheadAreRemoved) {
   FaultFileSystem files;
   CheckpointStore store(kExampleFolder, kExampleOptions, files);
@@ -183,7 +183,7 @@ TEST(CheckpointStoreTest, SegmentsOfALostProcessGoBeforeNewOnesAreWritten) {
   EXPECT_TRUE(VerifyCheckpoints(kExampleFolder, files).good());
 }
 
-// What belongs to a damaged checkpoint stays until a new one is there.
+// The files of a damaged checkpoint stay until a new one exists.
 TEST(CheckpointStoreTest, FilesOfADamagedCheckpointAreNoLeftovers) {
   FaultFileSystem files;
   SaveExamples(files, 3);

@@ -9,7 +9,7 @@
 namespace uper::checkpoint {
 namespace {
 
-// Collects one report a name; what is worse wins.
+// Collects one report per name; the worse state wins.
 class Verifier {
  public:
   Verifier(const std::filesystem::path& folder, FileSystem& files)

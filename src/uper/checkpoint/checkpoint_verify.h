@@ -27,7 +27,7 @@ struct FileReport {
 struct VerifyReport {
   std::vector<FileReport> files;  // by name
 
-  // Neither damaged nor missing files.
+  // True if no file is damaged or missing.
   bool good() const;
 };
 
@@ -35,7 +35,7 @@ struct VerifyReport {
 VerifyReport VerifyCheckpoints(const std::filesystem::path& folder,
                                FileSystem& files = PosixFileSystem());
 
-// The manifests that are whole, newest first, without looking at the files they name.
+// The valid manifests, newest first. Does not read the files they name.
 std::vector<Manifest> InspectCheckpoints(const std::filesystem::path& folder,
                                          FileSystem& files = PosixFileSystem());
 

@@ -87,8 +87,8 @@ void CheckpointWriter::Begin(Job job, std::function<SaveOutcome()> publish) {
   });
 }
 
-// What became of the job that has ended. One that wrote ahead says something only if a save waits
-// for it and cannot be made.
+// The result of the finished job. A job that wrote ahead reports only if a save waits for it and
+// cannot be made.
 std::optional<SaveReport> CheckpointWriter::TakeFinished() {
   const Job job = std::exchange(job_, Job::kNone);
   if (job == Job::kNone) return std::nullopt;

@@ -12,13 +12,13 @@
 
 namespace uper::checkpoint {
 
-// What a save is made of, asked for at a step boundary.
+// Functions that supply the content of a save; called at a step boundary.
 struct CheckpointSource {
   std::function<CheckpointContent()> content;
   std::function<std::map<std::string, RecordStream>()> streams;
 };
 
-// A save that has ended.
+// The report of a finished save.
 struct SaveReport {
   SaveOutcome outcome;
   nlohmann::json info;  // of its content; null if it never came to that
@@ -35,31 +35,32 @@ struct SaveTimes {
   std::uint64_t bytes_written = 0;
 };
 
-// Writes checkpoints beside the training: at a step boundary it only copies what has to be saved,
-// compressing and writing are done by a thread of its own. Between two saves it writes segments
-// that are complete, one at a time, so that a save is small however large the memory is.
+// Writes checkpoints while training goes on. At a step boundary it only copies the data to be
+// saved; its own thread compresses and writes. Between two saves it writes complete segments, one
+// at a time, so that a save stays small however large the memory is.
 //
-// A save never copies more than what is not complete yet: if complete segments are still to be
-// written they go first, and the save begins at a later step boundary. A save that is due while the
-// former one is still being written waits for that one. Not thread-safe.
+// A save copies only the incomplete segments. If complete segments are still unwritten, they go
+// first and the save begins at a later step boundary. A save that is due while the previous one is
+// being written waits for it. Not thread-safe.
 class CheckpointWriter {
  public:
   CheckpointWriter(CheckpointStore store, CheckpointSource source);
 
   LoadResult Load() { return store_.Load(); }
 
-  // Takes the memory of a save now, so that the first one need not.
+  // Allocates the memory of a save now, so that the first save need not.
   void Reserve();
 
-  // A save is due at this step boundary, or at a later one if it cannot begin here.
+  // Requests a save at this step boundary, or at a later one if it cannot begin here.
   void Request();
   bool requested() const { return requested_; }
-  // At a step boundary: begins what is due and does not wait. Returns a save that has ended.
+  // Call at a step boundary: begins due work without waiting. Returns the report of a finished
+  // save.
   std::optional<SaveReport> Advance();
-  // Ends what is under way, and what was requested.
+  // Completes the running job and a requested save.
   std::optional<SaveReport> Finish();
 
-  // Ends what is under way and begins nothing.
+  // Completes the running job and begins no other.
   void Await() { task_.Wait(); }
 
   const SaveTimes& times() const { return times_; }
@@ -83,7 +84,7 @@ class CheckpointWriter {
   Clock::time_point job_start_;
   SaveTimes times_;
 
-  // The thread's while a job is under way.
+  // Only the writer's thread uses these while a job runs.
   PreparedSave save_;
   PreparedAhead ahead_;
   SaveOutcome outcome_;

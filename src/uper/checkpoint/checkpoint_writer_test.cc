@@ -33,7 +33,7 @@ class CheckpointWriterTest : public testing::Test {
     return content;
   }
 
-  // Steps until the writer has nothing to say and nothing to do.
+  // Steps until the writer has no report and no work left.
   void WriteEverythingAhead() {
     for (int i = 0; i < 2000; ++i) {
       EXPECT_FALSE(writer_.Advance());

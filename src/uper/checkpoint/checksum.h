@@ -7,10 +7,10 @@
 
 namespace uper::checkpoint {
 
-// XXH3-128 of some bytes as 32 hexadecimal digits. Finds damage; no protection against forgery.
+// XXH3-128 of some bytes as 32 hexadecimal digits. It detects damage but not forgery.
 std::string ChecksumOf(std::span<const std::byte> bytes);
 
-// The same for bytes that come in parts.
+// The same checksum for bytes that arrive in parts.
 class Checksummer {
  public:
   Checksummer();
@@ -19,7 +19,7 @@ class Checksummer {
   Checksummer& operator=(const Checksummer&) = delete;
 
   void Add(std::span<const std::byte> bytes);
-  // Of everything added so far.
+  // The checksum of all bytes added so far.
   std::string Value() const;
 
  private:

@@ -18,7 +18,7 @@ namespace uper::checkpoint {
 // Thrown at the operation at which the process is to die; every later one throws it too.
 struct SimulatedCrash {};
 
-// What is left after a crash.
+// The state of the disk after a crash.
 enum class CrashKind {
   kProcess,           // everything that was handed to the system
   kTornWrite,         // the same, and half of the write that was under way
@@ -40,13 +40,13 @@ class FaultFileSystem : public FileSystem {
     fail_at_ = number;
     fail_with_ = error;
   }
-  // From operation `number` on, all that need space return `error`.
+  // From operation `number` on, every operation that needs space returns `error`.
   void FailFrom(std::size_t number, int error) {
     fail_from_ = number;
     fail_with_ = error;
   }
   static constexpr int kShortWrite = -1;
-  // What the disk says it has left; writing does not change it.
+  // The free space that the disk reports; writing does not change it.
   std::uint64_t free_bytes = ~std::uint64_t{0};
 
   std::size_t operations() const { return operations_; }
@@ -191,7 +191,7 @@ class FaultFileSystem : public FileSystem {
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;
 
-  // Counts the operation; what it is to return instead of being done, or 0.
+  // Counts the operation. Returns the error to report instead of doing it, or 0.
   int Step(bool needs_space) {
     const std::size_t number = operations_++;
     if (crashed_ || crash_at_ == number) {

@@ -10,8 +10,8 @@
 
 namespace uper::checkpoint {
 
-// The few file operations of the checkpoint store, as a seam: tests put a file system in their
-// place that fails, crashes and forgets. Every operation returns 0 or an errno value.
+// The file operations of the checkpoint store, behind an interface: tests substitute a file system
+// that fails, crashes and loses data. Every operation returns 0 or an errno value.
 class FileSystem {
  public:
   using Handle = int;
@@ -19,25 +19,25 @@ class FileSystem {
 
   virtual ~FileSystem() = default;
 
-  // With its parents; an existing folder is fine.
+  // Creates the folder and its parents; an existing folder is no error.
   virtual int MakeFolder(const Path& folder) = 0;
-  // An empty file for writing, in the place of any other. Links are not followed.
+  // Creates an empty file for writing and replaces an existing one. Does not follow links.
   virtual int Create(const Path& path, Handle* handle) = 0;
   // Appends at least one byte of a non-empty span, not necessarily all.
   virtual int Write(Handle handle, std::span<const std::byte> bytes, std::size_t* written) = 0;
   virtual int Sync(Handle handle) = 0;
-  // The handle is gone afterwards, whatever is returned.
+  // Invalidates the handle, whatever it returns.
   virtual int Close(Handle handle) = 0;
   virtual int Rename(const Path& from, const Path& to) = 0;
   virtual int Remove(const Path& path) = 0;
   // Makes creations, renames and removals in the folder durable.
   virtual int SyncFolder(const Path& folder) = 0;
-  // Names of the entries, in no order.
+  // Lists the names of the entries in no particular order.
   virtual int List(const Path& folder, std::vector<std::string>* names) = 0;
   virtual int Size(const Path& path, std::uint64_t* bytes) = 0;
   // Bytes that may still be written to the disk of an existing folder.
   virtual int FreeBytes(const Path& folder, std::uint64_t* bytes) = 0;
-  // A whole regular file; EFBIG if it has more than `limit` bytes. Links are not followed.
+  // Reads a whole regular file; EFBIG if it has more than `limit` bytes. Does not follow links.
   virtual int Read(const Path& path, std::uint64_t limit, std::vector<std::byte>* bytes) = 0;
 };
 
@@ -53,7 +53,7 @@ int RepeatInterrupted(Operation operation) {
 }
 
 // Creates the file, writes all of it and makes its content durable (SyncFolder is still due).
-// Interrupted calls are repeated. On failure what was written is removed again.
+// Repeats interrupted calls. Removes the file again on failure.
 int WriteDurably(FileSystem& files, const std::filesystem::path& path,
                  std::span<const std::byte> bytes);
 

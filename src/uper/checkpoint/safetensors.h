@@ -32,7 +32,7 @@ enum class TensorElement {
   kBool,
 };
 
-// A tensor whose memory belongs to someone else.
+// A view of a tensor; it does not own the memory.
 struct StoredTensor {
   TensorElement element = TensorElement::kFloat32;
   std::vector<std::uint64_t> shape;
@@ -41,7 +41,7 @@ struct StoredTensor {
 
 using TensorMap = std::map<std::string, StoredTensor>;
 
-// Limits of a file, so that reading an evil one takes bounded memory.
+// Limits of a file, so that reading a malicious one takes bounded memory.
 inline constexpr std::uint64_t kMaxTensorHeaderBytes = std::uint64_t{16} << 20;
 inline constexpr std::size_t kMaxTensors = 65'536;
 inline constexpr std::size_t kMaxTensorRank = 8;
@@ -49,16 +49,16 @@ inline constexpr std::size_t kMaxTensorRank = 8;
 std::size_t ElementBytes(TensorElement element);
 const char* ElementName(TensorElement element);  // "F32"
 
-// The file. Tensors of wide elements come first, so that all are aligned; the bytes depend on the
-// content alone. Throws Error(kInternal) if a name or shape is not valid (below).
+// Encodes a file. Tensors with wide elements come first, so that all are aligned; the bytes depend
+// on the content alone. Throws Error(kInternal) if a name or shape is not valid (below).
 std::vector<std::byte> EncodeSafetensors(const TensorMap& tensors);
-// The same into memory that is used again and again.
+// The same, into memory that the caller reuses.
 void EncodeSafetensors(const TensorMap& tensors, std::vector<std::byte>& file);
 
 // The tensors of a file, as views into it. Throws Error(kCorrupt), its message starting with
-// `what`, unless: the limits above hold; every name consists of 1 to 200 of A-Z a-z 0-9 _ . / : -;
-// every dtype is of the list above; every length is that of its shape; and the data tiles the rest
-// of the file without gap or overlap.
+// `what`, if a limit above is exceeded or the header is invalid. A name must consist of 1 to 200 of
+// A-Z a-z 0-9 _ . / : -. A dtype must be of the list above, and a length must match its shape. The
+// data must tile the rest of the file without gap or overlap.
 TensorMap ParseSafetensors(std::span<const std::byte> file, const std::string& what);
 
 template <typename T>
@@ -85,7 +85,7 @@ StoredTensor AsTensor(std::span<const T> values) {
   return AsTensor(values, {values.size()});
 }
 
-// The named tensor; throws Error(kCorrupt) if there is none or its elements are others.
+// The named tensor. Throws Error(kCorrupt) if it does not exist or has another element type.
 const StoredTensor& FindTensor(const TensorMap& tensors, const std::string& name,
                                TensorElement element);
 

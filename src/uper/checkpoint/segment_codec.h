@@ -7,7 +7,7 @@
 
 namespace uper::checkpoint {
 
-// A replay segment on disk: one zstd frame with its content's size and checksum.
+// Compresses a replay segment into one zstd frame with the content's size and checksum.
 std::vector<std::byte> CompressSegment(std::span<const std::byte> raw, int level);
 
 // Throws Error(kCorrupt), its message starting with `what`, unless the frame is whole and holds

@@ -10,7 +10,7 @@ nlohmann::json CountersJson(const ReplayCounters& counters) {
           {"evicted", counters.evicted},
           {"invalid_insertions", counters.invalid_insertions},
           {"drawn", counters.drawn},
-          {"massless_draws", counters.massless_draws},
+          {"massless_draws", counters.uniform_fallbacks},
           {"updated", counters.updated},
           {"updates_of_evicted", counters.updates_of_evicted},
           {"invalid_updates", counters.invalid_updates}};
@@ -21,7 +21,7 @@ ReplayCounters CountersFrom(const nlohmann::json& json) {
           .evicted = json.at("evicted"),
           .invalid_insertions = json.at("invalid_insertions"),
           .drawn = json.at("drawn"),
-          .massless_draws = json.at("massless_draws"),
+          .uniform_fallbacks = json.at("massless_draws"),
           .updated = json.at("updated"),
           .updates_of_evicted = json.at("updates_of_evicted"),
           .invalid_updates = json.at("invalid_updates")};

@@ -19,7 +19,7 @@ constexpr std::uint64_t kIndex = 3;
 constexpr std::byte kCanary{0xA5};
 constexpr std::size_t kCanaryBytes = 64;
 
-// What is found, each problem once.
+// The problems found, each once.
 class Findings {
  public:
   void Expect(bool condition, const std::string& problem) {
@@ -67,7 +67,7 @@ class GuardedBuffer {
   Bytes memory_;
 };
 
-// What one event (a reset or a step) led to.
+// The result of one event (a reset or a step).
 struct Event {
   bool reset = false;
   TimeStep step;
@@ -90,8 +90,8 @@ bool Same(std::span<const Event> a, std::span<const Event> b) {
                     [](const Event& x, const Event& y) { return Same(x, y); });
 }
 
-// Plays an environment: resets when needed, else the action of a random policy that depends on the
-// number of the event alone, so that a continuation chooses as the original did.
+// Plays an environment: it resets when needed and else takes the action of a random policy. The
+// policy depends on the number of the event alone, so a continuation chooses like the original.
 class Player {
  public:
   // `fill` is in the buffer before each event; `first` is the number of the first event.
@@ -302,7 +302,7 @@ class Suite {
     }
   }
 
-  // The play of a restored environment; shorter when that thinks no episode is under way.
+  // Plays a restored environment; the play is shorter if the environment sees no running episode.
   static std::vector<Event> Continue(Player& player, int count) {
     try {
       return player.Next(count);

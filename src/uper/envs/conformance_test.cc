@@ -44,7 +44,7 @@ TEST_P(EveryEnvironmentTest, Conforms) {
   }
 }
 
-// Atari has a test of its own: its states are large and its steps take time.
+// Atari has its own test: its states are large and its steps are slow.
 std::vector<std::string> SmallEnvironments() {
   std::vector<std::string> names = EnvironmentNames();
   std::erase_if(names, [](const std::string& name) { return name.starts_with("atari/"); });
@@ -68,7 +68,7 @@ TEST(ConformanceTest, GameWithoutDrawsConformsWhenThatIsSaid) {
             (Problems{"another index plays alike", "another seed plays alike"}));
 }
 
-// What a bad environment may do.
+// The defects of a bad environment.
 enum class Defect {
   kNone,
   kIgnoresIndex,

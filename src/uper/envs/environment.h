@@ -10,7 +10,7 @@
 
 namespace uper {
 
-// What an environment looks like from outside; constant for its lifetime.
+// The shapes and ranges of an environment; constant for its lifetime.
 struct EnvironmentSpec {
   enum class Element { kUint8, kFloat32 };
 
@@ -24,7 +24,7 @@ struct EnvironmentSpec {
   // No element of an observation lies outside [element_min, element_max].
   double element_min = 0;
   double element_max = 255;
-  int frame_stack = 1;          // newest observations that an agent stacks into what it sees
+  int frame_stack = 1;          // newest observations that an agent stacks
   int max_frames_per_step = 1;  // raw frames
   float input_scale = 1;        // a network sees each element times this
 
@@ -36,13 +36,13 @@ struct EnvironmentSpec {
   friend bool operator==(const EnvironmentSpec&, const EnvironmentSpec&) = default;
 };
 
-// What one step did, beside the observation.
+// The result of one step, except the observation.
 struct TimeStep {
   double reward = 0;        // raw
   double discount = 1;      // 0 where the agent must not bootstrap; without gamma
   bool terminated = false;  // the episode ended by the environment's rules
   bool truncated = false;   // it was cut off: the agent bootstraps
-  bool noisy = false;       // noise on purpose touched this step (telemetry only)
+  bool noisy = false;       // injected noise affected this step (telemetry only)
   int frames = 1;           // raw frames played
 
   bool last() const { return terminated || truncated; }
@@ -55,9 +55,9 @@ struct Picture {
   std::vector<std::uint8_t> rgb;
 };
 
-// A game that an agent can play. Observations are written into memory of the caller's, exactly
-// spec().observation_bytes() of it. All randomness comes from streams made at construction, so that
-// seed and actions decide everything. Not thread-safe; environments share nothing.
+// A game that an agent can play. It writes observations into the caller's memory, exactly
+// spec().observation_bytes(). All randomness comes from streams made at construction, so seed and
+// actions decide everything. Not thread-safe; environments share nothing.
 class Environment {
  public:
   Environment() = default;
@@ -69,19 +69,19 @@ class Environment {
 
   // Starts an episode, also in the middle of one, and writes its first observation.
   void Reset(std::span<std::byte> observation);
-  // Plays one action and writes the observation after it. REQUIRES: an episode is under way (Reset
-  // was called and no step was last() since) and the action is in range.
+  // Plays one action and writes the next observation. REQUIRES: an episode is running (Reset() was
+  // called and no step since was last()) and the action is in range.
   TimeStep Step(int action, std::span<std::byte> observation);
 
-  // Draws the game as people know it, at the last observation, if it looks otherwise than its
-  // observations; returns whether it does. REQUIRES: Reset() was called.
+  // Draws the game at the last observation as people know it. Returns false if the game looks like
+  // its observations. REQUIRES: Reset() was called.
   virtual bool Render(Picture& /*picture*/) const { return false; }
 
-  // Everything that decides the future, also in mid-episode: an environment made with the same
-  // options that restores the state continues bit for bit.
+  // The state that decides the future, also in mid-episode: an environment with the same options
+  // that restores it continues bit for bit.
   std::vector<std::byte> SaveState() const;
-  // Throws Error(kCorrupt) when the state is damaged or another environment's; the environment then
-  // needs a Reset() or another state.
+  // Throws Error(kCorrupt) if the state is damaged or belongs to another environment. The
+  // environment then needs a Reset() or another state.
   void RestoreState(std::span<const std::byte> state);
 
  protected:

@@ -18,7 +18,7 @@ enum class StackLayout {
 
 // The stacked observation of an agent that plays without a replay memory (evaluation, rollout): the
 // newest spec.frame_stack observations of the episode, in the order of FrameStack. In the layout
-// kPlanes the bytes equal those of FrameExperience::current(). Allocates only when constructed.
+// kPlanes the bytes equal those of TransitionStore::current(). Allocates only when constructed.
 // Not thread-safe.
 class ObservationStack {
  public:

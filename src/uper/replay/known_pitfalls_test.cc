@@ -1,5 +1,5 @@
-// Defects found in other replay memories, each as a test of ours. The numbers are those of the list
-// they were collected in; what happened elsewhere is said above each test.
+// Defects found in other replay memories, one test per defect. The comment above each test
+// describes the defect elsewhere; the numbers are those of our list.
 
 #include <gtest/gtest.h>
 
@@ -316,8 +316,8 @@ TEST(Trap, ResumeWithABatchInFlight) {
   EXPECT_EQ(one, two);
 }
 
-// 12. Benchmarks measured something else than they said. The counters let a benchmark assert how
-// much work of which kind was really done.
+// 12. Benchmarks measured something else than they claimed. The counters let a benchmark assert how
+// much work of each kind was done.
 TEST(Trap, CountersProveWhatABenchmarkDid) {
   ReplayBuffer buffer(SmallBuffer(100, 0.6, 0), Draws());
   SampleMemory sample(32);
@@ -328,7 +328,7 @@ TEST(Trap, CountersProveWhatABenchmarkDid) {
   }
   EXPECT_EQ(buffer.counters().added, 150U);
   EXPECT_EQ(buffer.counters().drawn, 320U);
-  EXPECT_EQ(buffer.counters().massless_draws, 0U);
+  EXPECT_EQ(buffer.counters().uniform_fallbacks, 0U);
   EXPECT_EQ(buffer.counters().updated, 320U);
 }
 

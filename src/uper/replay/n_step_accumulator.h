@@ -14,7 +14,7 @@
 
 namespace uper {
 
-// What an environment said about one step.
+// An environment's report of one step.
 struct StepOutcome {
   double reward = 0;
   double discount = 1;      // 0 where the agent must not bootstrap (also in mid-episode: life loss)
@@ -23,11 +23,11 @@ struct StepOutcome {
   bool noisy = false;       // injected noise touched the step (telemetry)
 };
 
-// Folds the steps of *one* environment into n-step transitions; one accumulator for each
-// environment, so steps of different ones never mix. A transition is emitted once n steps exist; at
-// the end of an episode the shorter tails follow, all ending in the final observation, so every
-// step starts exactly one transition. A transition is noisy when one of its steps was. An
-// `Observation` that refers to memory of the caller's must stay valid for n further steps. O(n) per
+// Folds the steps of *one* environment into n-step transitions; each environment has its own
+// accumulator, so steps of different ones never mix. It emits a transition once n steps exist. At
+// the end of an episode it also emits the shorter tails, which end in the final observation, so
+// every step starts exactly one transition. A transition is noisy if one of its steps was. If an
+// `Observation` refers to the caller's memory, that must stay valid for n further steps. O(n) per
 // step, without allocation. Not thread-safe.
 template <typename Observation>
 class NStepAccumulator {
@@ -61,16 +61,16 @@ class NStepAccumulator {
     Reserve();
   }
 
-  // The first observation of an episode. An unfinished episode before it is dropped with its
-  // pending steps: end it with `truncated` to keep them.
+  // Starts an episode with its first observation. Drops an unfinished episode with its pending
+  // steps: end it with `truncated` to keep them.
   void Start(Observation s_0) {
     pending_.Clear();
     pending_.observations.push_back(std::move(s_0));
   }
 
-  // The step that took `action` in the current observation and led to s_t. Returns the transitions
-  // that are now complete, oldest first, valid until the next call. REQUIRES: Start() was called
-  // since the last end of an episode.
+  // Adds the step that took `action` in the current observation and led to s_t. Returns the
+  // transitions that it completes, oldest first, valid until the next call. REQUIRES: Start() was
+  // called since the last end of an episode.
   std::span<const Transition<Observation>> Step(std::int32_t action, const StepOutcome& outcome,
                                                 Observation s_t) {
     UPER_CHECK(!pending_.observations.empty(), "an episode must be started first");

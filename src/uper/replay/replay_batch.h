@@ -9,8 +9,8 @@
 
 namespace uper {
 
-// Where a batch of transitions goes: the caller's memory (which may be pinned for a GPU). All spans
-// have `batch` entries but the observations, which are [batch, observation_bytes].
+// The caller's memory for a batch of transitions (it may be pinned for a GPU). All spans have
+// `batch` entries, except the observations: [batch, observation_bytes].
 struct BatchView {
   SampleView sample;  // ids, probabilities, importance weights
   std::span<std::byte> s_tm1;
@@ -21,7 +21,7 @@ struct BatchView {
   std::span<std::uint64_t> masks;  // bit k: member k learns from it
 };
 
-// A batch that owns its memory; reuse it, so that sampling allocates nothing.
+// A batch that owns its memory. Reuse it: then sampling allocates nothing.
 struct ReplayBatch {
   ReplayBatch(std::size_t batch, std::size_t observation_bytes)
       : ids(batch),

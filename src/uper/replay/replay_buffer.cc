@@ -64,7 +64,7 @@ void ReplayBuffer::Sample(const WeightOptions& options, const SampleView& out) {
   UPER_CHECK(out.probabilities.size() == count && out.weights.size() == count,
              "the parts of a sample must be equally long");
   draws_.resize(count);
-  counters_.massless_draws += selector_->Sample(stream_, draws_);
+  counters_.uniform_fallbacks += selector_->Sample(stream_, draws_);
   counters_.drawn += count;
   const std::size_t first_slot = selector_->first_slot();
   for (std::size_t j = 0; j < count; ++j) {
@@ -111,10 +111,10 @@ void ReplayBuffer::Count(const UpdateCounts& counts) {
   counters_.invalid_updates += counts.invalid;
 }
 
-void ReplayBuffer::CountDeviceDraws(std::size_t drawn, std::size_t massless_draws,
+void ReplayBuffer::CountDeviceDraws(std::size_t drawn, std::size_t uniform_fallbacks,
                                     const UpdateCounts& counts) {
   counters_.drawn += drawn;
-  counters_.massless_draws += massless_draws;
+  counters_.uniform_fallbacks += uniform_fallbacks;
   Count(counts);
 }
 

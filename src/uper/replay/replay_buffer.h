@@ -16,7 +16,7 @@ struct ReplayBufferOptions {
   std::size_t capacity = 1'000'000;  // items, in [1, 2^32)
   SelectorKind selector = SelectorKind::kProportional;
   SelectorOptions selection;
-  double initial_priority = 1;        // what counts as the largest before any was set; > 0
+  double initial_priority = 1;        // the largest priority before one is set; > 0
   double largest_priority_decay = 1;  // factor on the largest at each SetPriorities; in (0, 1],
                                       // 1: the largest ever seen
 
@@ -24,24 +24,24 @@ struct ReplayBufferOptions {
   void Validate() const;
 };
 
-// How importance weights are made; see core/importance_weights.h.
+// Options of the importance weights; see core/importance_weights.h.
 struct WeightOptions {
   double importance_exponent = 0;  // beta in [0, 1]
   WeightNormalization normalization = WeightNormalization::kBatchMax;
 };
 
-// Where a sample goes: the caller's memory, one entry a draw.
+// The caller's memory for a sample, one entry per draw.
 struct SampleView {
   std::span<std::uint64_t> ids;
   std::span<double> probabilities;
   std::span<float> weights;
 };
 
-// What became of the entries of one SetPriorities call; their sum is the number of entries.
+// Counts of the entries of one SetPriorities call by result; their sum is the number of entries.
 struct UpdateCounts {
   std::size_t updated = 0;
   std::size_t evicted = 0;  // the item is gone
-  std::size_t invalid = 0;  // no such priority, or an id never handed out
+  std::size_t invalid = 0;  // not a valid priority, or an id that no item ever had
 
   bool operator==(const UpdateCounts&) const = default;
 };
@@ -52,15 +52,16 @@ struct ReplayCounters {
   std::uint64_t evicted = 0;             // items, by newer ones or by EvictBefore
   std::uint64_t invalid_insertions = 0;  // refused priorities at Add
   std::uint64_t drawn = 0;
-  std::uint64_t massless_draws = 0;  // uniform because no item had mass
-  std::uint64_t updated = 0;         // the three of UpdateCounts
+  std::uint64_t uniform_fallbacks = 0;  // uniform because no item had mass
+  std::uint64_t updated = 0;            // the three of UpdateCounts
   std::uint64_t updates_of_evicted = 0;
   std::uint64_t invalid_updates = 0;
 
   bool operator==(const ReplayCounters&) const = default;
 };
 
-// Everything but the options: a buffer made with the same options continues bit for bit.
+// The whole state except the options: a buffer with the same options and state continues bit for
+// bit.
 struct ReplayBufferState {
   std::uint64_t first_id = 0;
   std::uint64_t next_id = 0;
@@ -70,18 +71,18 @@ struct ReplayBufferState {
   ReplayCounters counters;
 };
 
-// Joins ids and a selector: which items live and how likely each is drawn. It holds no data; that
-// is kept by slot = id % capacity in storages beside it (transition_replay.h).
+// Joins ids and a selector: it knows which items are live and how likely each draw is. It holds no
+// data; storages keep the data by slot = id % capacity (transition_replay.h).
 //
-// Ids count up from 0 and are never reused; the live items are the contiguous range
-// [first_id, next_id), at most `capacity` of them, the oldest leaving first. New items get the
-// largest raw priority seen so far. O(log capacity) an item. Not thread-safe.
+// Ids count up from 0 and are never reused; the live items are the contiguous range [first_id,
+// next_id), at most `capacity` of them, the oldest leaving first. New items get the largest raw
+// priority seen so far. O(log capacity) per item. Not thread-safe.
 //
-// Priorities: one that is NaN, infinite, negative or too large for a float never enters. At Add the
-// item gets the largest instead, in SetPriorities it keeps the one it has.
+// A priority that is NaN, infinite, negative or too large for a float never enters. In Add() the
+// item gets the largest priority instead; in SetPriorities() it keeps its own.
 class ReplayBuffer {
  public:
-  // Draws come from `stream`.
+  // Takes the random numbers of draws from `stream`.
   ReplayBuffer(const ReplayBufferOptions& options, RandomStream stream);
 
   std::size_t capacity() const { return selector_->capacity(); }
@@ -101,24 +102,26 @@ class ReplayBuffer {
   // REQUIRES: size() > 0 and spans of equal length.
   void Sample(const WeightOptions& options, const SampleView& out);
 
-  // Entries are taken in order, so the last valid one for an id wins. An entry for an item that is
-  // gone is ignored and counted, as is one with a priority that cannot enter.
+  // Applies the entries in order, so the last valid one for an id wins. Ignores and counts entries
+  // of evicted items and entries with an invalid priority.
   UpdateCounts SetPriorities(std::span<const std::uint64_t> ids,
                              std::span<const double> priorities);
 
-  // For a memory whose draws are made elsewhere (SelectorKind::kMirror): the random numbers that
-  // Sample() would take; what draws and priorities there came to, in numbers; and the raw
-  // priorities there, oldest first, with their largest. REQUIRES: size() priorities, valid ones.
+  // For a memory that a device draws from (SelectorKind::kMirror). DrawUniforms() takes the random
+  // numbers that Sample() would take. CountDeviceDraws() adds the device's counts of draws and
+  // updates. LoadDevicePriorities() takes the device's raw priorities, oldest first, and their
+  // largest. REQUIRES: size() valid priorities.
   void DrawUniforms(std::span<double> uniforms) { selector_->DrawUniforms(stream_, uniforms); }
-  void CountDeviceDraws(std::size_t drawn, std::size_t massless_draws, const UpdateCounts& counts);
+  void CountDeviceDraws(std::size_t drawn, std::size_t uniform_fallbacks,
+                        const UpdateCounts& counts);
   void LoadDevicePriorities(std::vector<float> priorities, double largest_priority);
 
   // Re-derives all probabilities from the raw priorities, O(n).
   void SetPriorityExponent(double priority_exponent);
 
-  // Raw, before the exponent. REQUIRES: Contains(id).
+  // The raw priority, before the exponent. REQUIRES: Contains(id).
   double Priority(std::uint64_t id) const;
-  // Of one draw. REQUIRES: Contains(id).
+  // The probability that one draw gives the item. REQUIRES: Contains(id).
   double Probability(std::uint64_t id) const;
   // The raw priority that Add() would give now.
   double largest_priority() const { return largest_priority_; }

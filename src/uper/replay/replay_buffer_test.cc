@@ -20,7 +20,7 @@ constexpr WeightOptions kWeights{.importance_exponent = 0.5,
 
 RandomStream Draws(std::uint64_t seed = 1) { return {seed, "replay draws"}; }
 
-// What the buffer should hold, as plainly as possible.
+// The expected content of the buffer, written as plainly as possible.
 struct Model {
   struct Item {
     std::uint64_t id;
@@ -187,7 +187,7 @@ TEST(ReplayBuffer, CountersAccountForEverything) {
                                 .evicted = 2,
                                 .invalid_insertions = 1,
                                 .drawn = 5,
-                                .massless_draws = 5,
+                                .uniform_fallbacks = 5,
                                 .updated = 2,
                                 .updates_of_evicted = 1,
                                 .invalid_updates = 2};
@@ -291,7 +291,7 @@ TEST(ReplayBuffer, CapacityOneKeepsTheNewest) {
   EXPECT_EQ(sample.probabilities, (std::vector<double>{1, 1, 1}));
 }
 
-// A buffer whose draws are made elsewhere ends up as one that draws itself.
+// A buffer that mirrors a device ends in the same state as one that draws itself.
 TEST(ReplayBufferRemote, TakesOverWhatWasDoneElsewhere) {
   ReplayBufferOptions options{.capacity = 5};
   ReplayBuffer here(options, RandomStream(1, "draws"));

@@ -11,14 +11,14 @@
 
 namespace uper {
 
-// A TransitionReplay that several writers may fill while a sampler draws and updates: one mutex
-// around each call, released by exceptions too. Every call sees a consistent memory, and an item
-// that is evicted between its draw and its update is counted, not confused with its successor.
+// A TransitionReplay for several writers while a sampler draws and updates: one mutex guards each
+// call. Every call sees a consistent memory. An item that is evicted between its draw and its
+// update is counted and never confused with its successor.
 //
-// Not promised: repeatable results. Which writer comes first is up to the scheduler, so ids, masks
-// and draws differ from run to run; a run that promises determinism uses TransitionReplay from one
-// thread. Two calls are not one: a frame added by one call may be gone at the next if the other
-// writers added frame_capacity frames meanwhile (Add then throws and nothing is stored).
+// Results are not repeatable: the scheduler decides which writer comes first, so ids, masks and
+// draws differ from run to run. A deterministic run uses TransitionReplay from one thread. Two
+// calls are not atomic together: a frame of one call may be gone at the next, if the other writers
+// have added frame_capacity frames between the two. Add then throws and stores nothing.
 template <typename Observations>
 class SharedReplay {
  public:
@@ -44,8 +44,8 @@ class SharedReplay {
     return replay_.Add(transition, priority);
   }
 
-  // False, and nothing drawn, while fewer than `min_size` transitions are stored.
-  // REQUIRES: min_size >= 1.
+  // Draws nothing and returns false while fewer than `min_size` transitions are stored. REQUIRES:
+  // min_size >= 1.
   bool TrySample(const WeightOptions& options, std::size_t min_size, const BatchView& out) {
     UPER_CHECK(min_size >= 1, "nothing can be drawn from an empty memory");
     const std::lock_guard lock(mutex_);
@@ -70,7 +70,7 @@ class SharedReplay {
     return replay_.buffer().counters();
   }
 
-  // Calls function(replay) while everybody else waits: for saving, checking, changing exponents.
+  // Calls function(replay) while all other callers wait: for saving, checking, changing exponents.
   template <typename Function>
   decltype(auto) WithLock(Function&& function) {
     const std::lock_guard lock(mutex_);

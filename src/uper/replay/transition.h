@@ -6,7 +6,7 @@ namespace uper {
 
 // One or several environment steps as the learner sees them:
 //   target = r_t + discount_t * V(s_t).
-// An observation is whatever names it to its storage: bytes, or the frames of a stack.
+// `Observation` is the form that the storage takes: bytes, or the frame ids of a stack.
 template <typename Observation>
 struct Transition {
   Observation s_tm1;

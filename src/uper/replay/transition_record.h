@@ -5,8 +5,8 @@
 
 namespace uper {
 
-// A transition as bytes, on disk and on a GPU: first its observations (both whole, or the slots of
-// their frames: [2, depth] of 32 bits), then this.
+// The end of a transition's record, on disk and on a GPU. The record begins with the observations:
+// both whole, or the 32-bit slots of their frames, [2, depth].
 struct RecordTail {
   std::int32_t a_tm1 = 0;
   float r_t = 0;

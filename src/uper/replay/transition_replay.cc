@@ -22,7 +22,7 @@ TransitionReplay<Observations>::TransitionReplay(const TransitionReplayOptions& 
 template <typename Observations>
 void TransitionReplay<Observations>::PutRow(std::uint64_t id,
                                             const Transition<Observation>& transition) {
-  observations_.Put(id, transition.s_tm1, transition.s_t);  // the only part that may refuse
+  observations_.Put(id, transition.s_tm1, transition.s_t);  // only this call may throw
   fields_.Put(id, {.a_tm1 = transition.a_tm1,
                    .r_t = static_cast<float>(transition.r_t),
                    .discount_t = static_cast<float>(transition.discount_t),

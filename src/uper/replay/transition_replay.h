@@ -22,7 +22,7 @@ struct TransitionReplayOptions {
   MaskStoreOptions masks;
 };
 
-// The random streams of a replay memory, by what they are for.
+// The random streams of a replay memory, by purpose.
 struct ReplayStreams {
   explicit ReplayStreams(std::uint64_t seed)
       : draws(seed, "replay draws"), masks(seed, "bootstrap masks") {}
@@ -31,7 +31,7 @@ struct ReplayStreams {
   RandomStream masks;
 };
 
-// What is stored beside the observations.
+// The fields stored beside the observations.
 struct TransitionFields {
   std::int32_t a_tm1 = 0;
   float r_t = 0;
@@ -39,9 +39,9 @@ struct TransitionFields {
   std::uint32_t noisy = 0;  // injected noise touched one of its steps (telemetry)
 };
 
-// The replay memory a trainer uses: a replay buffer (which transitions live, how likely each is
-// drawn) joined with the storages of their content. `Observations` is WholeObservations (bytes
-// stored whole) or FrameStore (stacked frames, each kept once).
+// The replay memory of a trainer: a replay buffer (which transitions are live and how likely each
+// draw is) and the storages of their content. `Observations` is WholeObservations (bytes stored
+// whole) or FrameStore (stacked frames, each kept once).
 //
 // Rows never change once written and are found by id, so a saved range of ids is immutable; only
 // priorities change. Not thread-safe: see shared_replay.h.
@@ -63,18 +63,18 @@ class TransitionReplay {
 
   // Ids, priorities, counters.
   const ReplayBuffer& buffer() const { return buffer_; }
-  ReplayBuffer& mutable_buffer() { return buffer_; }  // for a memory that is drawn from elsewhere
+  ReplayBuffer& mutable_buffer() { return buffer_; }  // for a memory that a device draws from
   const Observations& observations() const { return observations_; }
   const MaskStore& masks() const { return masks_; }
-  // For putting observations back piece by piece before SetState: see
+  // For restoring observations piece by piece before SetState(): see
   // State::observations.already_loaded.
   Observations& mutable_observations() { return observations_; }
   std::size_t size() const { return buffer_.size(); }
   std::size_t observation_bytes() const { return observations_.observation_bytes(); }
   ReplayBatch MakeBatch(std::size_t batch) const { return {batch, observation_bytes()}; }
 
-  // Keeps a picture that later transitions name by the returned frame id. May evict the oldest
-  // transitions, which used the frame in whose place it goes.
+  // Stores a frame; later transitions refer to it by the returned id. May evict the oldest
+  // transitions: those that use the overwritten frame.
   template <typename Store = Observations>
     requires std::same_as<Store, FrameStore>
   std::uint64_t AddFrame(std::span<const std::uint8_t> pixels) {
@@ -83,17 +83,17 @@ class TransitionReplay {
     return frame;
   }
 
-  // Stores a transition with the largest priority, or with a given one (ReplayBuffer's rules), and
-  // returns its id. If it throws nothing was added.
+  // Stores a transition with the largest priority, or with a given one (by the rules of
+  // ReplayBuffer), and returns its id. If it throws, it has added nothing.
   std::uint64_t Add(const Transition<Observation>& transition);
   std::uint64_t Add(const Transition<Observation>& transition, double priority);
 
-  // Fills the view with one draw an entry. REQUIRES: size() > 0, spans of matching length.
+  // Fills the view with one draw per entry. REQUIRES: size() > 0, spans of equal length.
   void Sample(const WeightOptions& options, const BatchView& out);
-  // One transition by id, as entry `row` of the view. REQUIRES: buffer().Contains(id).
+  // Copies one transition by id to entry `row` of the view. REQUIRES: buffer().Contains(id).
   void Gather(std::uint64_t id, std::size_t row, const BatchView& out) const;
 
-  // What is stored beside the observations. REQUIRES: buffer().Contains(id).
+  // The fields stored beside the observations. REQUIRES: buffer().Contains(id).
   TransitionFields Fields(std::uint64_t id) const { return fields_.Get(id); }
 
   UpdateCounts SetPriorities(std::span<const std::uint64_t> ids,
@@ -122,7 +122,7 @@ extern template class TransitionReplay<FrameStore>;
 using WholeReplay = TransitionReplay<WholeObservations>;
 using FrameReplay = TransitionReplay<FrameStore>;
 
-// What a FrameReplay with a proportional selector will allocate.
+// The bytes that a FrameReplay with a proportional selector will allocate.
 std::size_t FrameReplayMemoryBytes(const TransitionReplayOptions& options,
                                    const FrameStoreOptions& frames);
 

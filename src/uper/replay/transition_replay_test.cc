@@ -105,7 +105,7 @@ class Harness {
     if (last) lane.episode = {};
   }
 
-  // Every live transition, byte by byte; and exactly the right ones live.
+  // Checks every live transition byte by byte, and that exactly the right ones are live.
   void Check() {
     replay_.CheckValid();
     ASSERT_EQ(replay_.buffer().next_id(), expected_.size());
@@ -206,7 +206,8 @@ TEST(TransitionReplay, ModelBasedManyLanesAgreeWithWholeEpisodes) {
   }
 }
 
-// Fewer frames than the transitions need: the oldest must leave early, and only those.
+// With fewer frames than the transitions need, the oldest transitions must leave early, and no
+// others.
 TEST(TransitionReplay, ModelBasedWithTooFewFramesEvictsExactlyTheUsers) {
   for (const std::size_t n : {1, 4}) {
     Harness harness(2, n, 60, 50, n);

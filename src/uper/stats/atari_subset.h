@@ -23,8 +23,8 @@ struct AtariSubset {
 std::span<const AtariSubset> AtariSubsets();
 
 // The estimate, in percent; `percent_of(game)` gives the normalized score of a game or nothing.
-// Nothing if a game is missing. Use it to rank agents under one protocol, not as a value of its
-// own.
+// Returns nothing if a game is missing. Use it to rank agents under one protocol, not as an
+// absolute value.
 std::optional<double> EstimatedMedian(
     const AtariSubset& subset,
     const std::function<std::optional<double>(std::string_view)>& percent_of);

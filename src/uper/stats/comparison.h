@@ -17,8 +17,9 @@ double ProbabilityOfImprovement(const TaskScores& x, const TaskScores& y);
 std::vector<double> PerformanceProfile(const TaskScores& scores, std::span<const double> taus);
 
 // The paper's cumulative improvement of x over y, in percent: 100 * sum_t [x(t) - y(t)] / sum_t
-// y(t), of normalized scores at the same frame marks. Nothing when the sum of y is not positive:
-// the ratio would mean nothing, or the opposite. REQUIRES: curves of equal length.
+// y(t), of normalized scores at the same frame marks. Returns nothing if the sum of y is not
+// positive: the ratio would be meaningless or have the wrong sign. REQUIRES: curves of equal
+// length.
 std::optional<double> CumulativeImprovement(std::span<const double> x, std::span<const double> y);
 
 }  // namespace uper

@@ -11,7 +11,7 @@ namespace uper {
 class CsvTable {
  public:
   // `source` is named in messages. Throws Error(kCorrupt) for a row with another number of cells.
-  // With `last_line_may_be_cut` such a last line without a line end is left out: a log that is
+  // With `last_line_may_be_cut`, such a last line without a line end is ignored: the log is still
   // being written.
   CsvTable(std::string_view text, std::string source, bool last_line_may_be_cut = false);
 

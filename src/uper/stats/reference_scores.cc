@@ -17,7 +17,7 @@ void CheckKnown(const std::string& env, std::span<const std::string> known,
               where + ": there is no environment '" + env + "'" + DidYouMean(env, known));
 }
 
-// The file is the user's: a cell that is no number is a wrong value, not damage.
+// The user wrote the file: a cell without a number is a usage error, not damage.
 std::optional<double> ScoreIn(const CsvTable& table, std::size_t row, std::size_t column) {
   try {
     return table.Number(row, column);

@@ -20,15 +20,15 @@ double NormalizedScore(double score, const ReferenceScore& reference);
 // By environment: "atari/pong", "minatar/breakout".
 using ReferenceScores = std::map<std::string, ReferenceScore, std::less<>>;
 
-// Those built into the program: the 57 Atari games (DQN Zoo's table) and the five of MinAtar
-// (data/README.md says what their scores are).
+// The scores built into the program: the 57 Atari games (DQN Zoo's table) and the five MinAtar
+// games (data/README.md describes their scores).
 ReferenceScores BuiltInReferenceScores();
 
 // From CSV with the columns `env` (or `game`, which then stands for the suite's game), `random` and
-// `human` (or `reference`). `known`: the environments that there are; empty: any name will do.
-// Throws Error(kUsage), with source, line and environment, for one that is not known or is there
-// twice and for scores that are equal, missing or not finite; Error(kCorrupt) if it is not such a
-// file.
+// `human` (or `reference`). `known` lists the existing environments; empty: any name is accepted.
+// Throws Error(kUsage), with source, line and environment, for an unknown or repeated environment
+// and for scores that are equal, missing or not finite. Throws Error(kCorrupt) if the text is no
+// such file.
 ReferenceScores ParseReferenceScores(std::string_view text, const std::string& source,
                                      std::string_view suite,
                                      std::span<const std::string> known = {});

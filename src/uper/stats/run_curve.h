@@ -6,7 +6,7 @@
 
 namespace uper {
 
-// The evaluations of one training run, as the statistics see it.
+// The evaluations of one training run, as the statistics use them.
 struct RunCurve {
   struct Evaluation {
     std::int64_t frames = 0;  // of training, at the evaluation

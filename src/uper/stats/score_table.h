@@ -14,7 +14,7 @@
 
 namespace uper {
 
-// The curves of many runs of one suite, smoothed, normalized and brought to common frame marks.
+// The curves of many runs of one suite, smoothed, normalized and aligned to common frame marks.
 // Constant after construction.
 class ScoreTable {
  public:
@@ -42,29 +42,29 @@ class ScoreTable {
   // Null if there is no such run.
   const Curve* Find(const std::string& agent, const std::string& game, std::int64_t seed) const;
   bool Has(const std::string& agent) const;
-  // Of the given ones, the agents that have a run, in the given order.
+  // The given agents that have a run, in the given order.
   std::vector<std::string> Present(std::span<const std::string> agents) const;
 
-  // Games of which every one of these agents has a run: only on them are aggregates comparable.
+  // Games for which each of these agents has a run: aggregates are comparable only on them.
   std::vector<std::string> CommonGames(std::span<const std::string> agents) const;
-  // Agents that can be put on one axis, and the games that this is over: of the given ones those
-  // with at least half as many games as the one with the most (an agent with few games must not
-  // shrink the comparison of the others), and of these, in order, those with a game in common.
+  // Agents that can be compared on one axis, and their common games. An agent takes part if it has
+  // at least half as many games as the agent with the most: an agent with few games must not shrink
+  // the comparison of the others. Of these, the agents that share a game are taken in order.
   struct Selection {
     std::vector<std::string> agents;
     std::vector<std::string> games;  // that all of them have
   };
   Selection Comparable(std::span<const std::string> agents) const;
-  // Seeds of which the agent has a run in each of these games.
+  // Seeds for which the agent has a run in each of these games.
   std::vector<std::int64_t> CompleteSeeds(const std::string& agent,
                                           std::span<const std::string> games) const;
-  // Normalized scores at a mark, [game][run]; every seed there is counts.
+  // Normalized scores at a mark, [game][run], with every existing seed.
   TaskScores ScoresAt(const std::string& agent, std::span<const std::string> games,
                       std::size_t mark) const;
   // [mark] the median over games for one seed. REQUIRES: the seed is complete.
   std::vector<double> MedianCurve(const std::string& agent, std::span<const std::string> games,
                                   std::int64_t seed) const;
-  // [mark] the normalized score, mean over the seeds there are. REQUIRES: there is one.
+  // [mark] the normalized score, mean over the existing seeds. REQUIRES: at least one.
   std::vector<double> MeanCurve(const std::string& agent, const std::string& game) const;
 
  private:

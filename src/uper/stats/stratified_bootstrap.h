@@ -9,7 +9,7 @@
 
 namespace uper {
 
-// Which runs a resample takes, [task][draw]: indices into the runs of that task.
+// The runs of a resample, [task][draw]: indices into the runs of that task.
 using RunIndices = std::vector<std::vector<std::uint32_t>>;
 
 // `replications` resamples of the runs of each task, with replacement and independently in each;
@@ -21,9 +21,8 @@ TaskScores Resampled(const TaskScores& scores, const RunIndices& indices);
 
 using ScoreStatistic = std::function<double(const TaskScores&)>;
 
-// The statistic with its percentile interval (2.5 % to 97.5 %) over the given resamples. Where
-// every task has one run there is no spread to see: the interval is then unbounded, as in
-// BootstrapMean.
+// The statistic with its percentile interval (2.5 % to 97.5 %) over the given resamples. If every
+// task has one run, there is no spread: the interval is then unbounded, as in BootstrapMean().
 Interval StratifiedInterval(const TaskScores& scores, const std::vector<RunIndices>& resamples,
                             const ScoreStatistic& statistic);
 

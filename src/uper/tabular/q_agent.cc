@@ -68,7 +68,7 @@ void QAgent::Store(const QTransition& transition, double td_error, ReplayBuffer&
   transitions_[buffer.SlotOf(id)] = transition;
 }
 
-// One item after the other: each draw already sees the priority that the previous update wrote.
+// One item after the other: each draw uses the priority that the previous update wrote.
 void QAgent::Replay(ReplayBuffer& buffer) {
   for (int update = 0; update < options_.replay_updates; ++update) {
     std::uint64_t id = 0;
@@ -84,7 +84,7 @@ void QAgent::Replay(ReplayBuffer& buffer) {
   }
 }
 
-// After the update with `td_error`, so the gain is that of the estimates as they now are.
+// Called after the update with `td_error`, so it computes the gain of the current estimates.
 double QAgent::PriorityOf(const QTransition& transition, double td_error) const {
   const auto [s, a] = std::pair(transition.s_tm1, transition.a_tm1);
   switch (options_.replay) {

@@ -12,7 +12,7 @@
 
 namespace uper {
 
-// How stored transitions are chosen for further updates.
+// The rule that chooses stored transitions for further updates.
 enum class QReplay {
   kNone,      // no replay: online updates only
   kUniform,   // experience replay (ER)
@@ -26,7 +26,7 @@ enum class NewItemPriority {
   kCurrent,  // computed like any other, from the online step that made the transition
 };
 
-// Which visits C counts.
+// The visits that C counts.
 enum class VisitCount { kStateAction, kState };
 
 struct QAgentOptions {
@@ -36,7 +36,7 @@ struct QAgentOptions {
   QReplay replay = QReplay::kNone;
   std::size_t replay_capacity = 10'000;  // transitions
   int steps_between_replays = 10;        // environment steps, counted across episodes
-  int replay_updates = 5;                // after so many steps: one draw, one update each
+  int replay_updates = 5;                // draws after these steps, each with one update
   double priority_exponent = 0.7;        // alpha
   double uniform_mix = 1e-3;             // share of draws that ignore the priorities
   NewItemPriority new_items = NewItemPriority::kLargest;
@@ -58,13 +58,13 @@ class QAgent {
   // Epsilon-greedy, ties at random, all from `exploration`.
   int Act(int state, RandomStream& exploration) const;
 
-  // Learns from one step of the environment, stores it, and replays when it is time.
+  // Learns from one step of the environment, stores it, and replays when a replay is due.
   void Observe(const QTransition& transition);
 
   const QTable& table() const { return table_; }
   // The replay memory, null without replay.
   const ReplayBuffer* buffer() const { return buffer_ ? &*buffer_ : nullptr; }
-  // How often each (s_tm1, a_tm1) was drawn for replay: [state, action].
+  // Number of replay draws of each (s_tm1, a_tm1): [state, action].
   std::span<const std::int64_t> draws() const { return draws_; }
 
  private:

@@ -41,7 +41,7 @@ class QTable {
   // Notes that the environment was left from (state, action).
   void CountVisit(int state, int action);
 
-  // argmax_a Q(state, a); among equals each is as likely, drawn from `ties` (used only then).
+  // argmax_a Q(state, a). Equal actions are equally likely, drawn from `ties` (used only then).
   int GreedyAction(int state, RandomStream& ties) const;
 
   double Value(int state, int action) const { return cells_[Index(state, action)].value; }
@@ -50,7 +50,7 @@ class QTable {
   // Visits summed over actions.
   std::int64_t StateVisits(int state) const;
 
-  // Where a pair stands in an array [state, action].
+  // The index of a pair in an array [state, action].
   std::size_t Index(int state, int action) const {
     return static_cast<std::size_t>(state) * static_cast<std::size_t>(actions_) +
            static_cast<std::size_t>(action);

@@ -17,9 +17,9 @@ class QuantileEnsemble {
   // All quantiles zero. REQUIRES: 1 <= members <= 64, quantiles >= 1.
   explicit QuantileEnsemble(EnsembleShape shape);
 
-  // Every member its own sorted sample of U(low, high).
+  // Gives every member its own sorted sample of U(low, high).
   void StartRandom(double low, double high, RandomStream& stream);
-  // Every member the same evenly spaced grid, theta_i = low + (high - low) tau_i.
+  // Gives every member the same evenly spaced grid, theta_i = low + (high - low) tau_i.
   void StartIdentical(double low, double high);
 
   // One quantile-regression step towards `sample`, for the members whose bit is set in `mask`.
@@ -31,7 +31,7 @@ class QuantileEnsemble {
   double TdError(double target) const;
   // Q: the mean over members and quantiles.
   double Mean() const;
-  // mean_k V_tau[theta_k]: how wide the members believe the distribution to be.
+  // mean_k V_tau[theta_k]: the width of the distribution in the eyes of the members.
   double MeanMemberVariance() const;
 
   std::span<const double> theta() const { return theta_; }  // [member, quantile]

@@ -7,14 +7,14 @@
 
 namespace uper {
 
-// Creates the folder with its parents. Throws Error(kUsage) when that is impossible or nothing can
-// be written there, Error(kResources) when the disk is full.
+// Creates the folder and its parents. Throws Error(kUsage) if that fails or the folder is not
+// writable, and Error(kResources) if the disk is full.
 void CreateWritableFolder(const std::filesystem::path& folder);
 
-// A file that appears under its name only when it is complete. Everything is written to a temporary
-// name beside it; Commit() flushes to the disk and renames. Without Commit() the destructor removes
-// the temporary file and a former file of that name stays as it was. Write errors throw: a full
-// disk is Error(kResources), anything else Error(kUsage). Not thread-safe.
+// A file that appears under its name only when it is complete. All writes go to a temporary file
+// beside it; Commit() flushes it to the disk and renames it. Without Commit() the destructor
+// removes the temporary file, and an older file of that name stays as it was. Write errors throw: a
+// full disk is Error(kResources), anything else Error(kUsage). Not thread-safe.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);

@@ -13,15 +13,16 @@
 
 namespace uper {
 
-// What the two classes below write and read: bools, integers of a fixed width and IEEE numbers, as
-// little-endian bytes without padding, so that a saved state reads alike on every machine.
+// The types that the two classes below write and read: bools, integers of a fixed width and IEEE
+// numbers. They are stored as little-endian bytes without padding, so every machine reads a saved
+// state alike.
 template <typename T>
 concept ByteStreamable = std::integral<T> || std::floating_point<T>;
 
 static_assert(std::endian::native == std::endian::little,
               "saved states are little-endian; a big-endian machine needs a swap here");
 
-// Appends values to a byte vector of the caller's, which must outlive the writer. Not thread-safe.
+// Appends values to the caller's byte vector, which must outlive the writer. Not thread-safe.
 class ByteWriter {
  public:
   explicit ByteWriter(std::vector<std::byte>& bytes) : bytes_(bytes) {}
@@ -40,9 +41,9 @@ class ByteWriter {
   std::vector<std::byte>& bytes_;
 };
 
-// Reads what a ByteWriter wrote, in the same order. Bytes may come from a damaged file: whatever
-// does not fit throws Error(kCorrupt) and nothing outside the span is touched. The span must
-// outlive the reader. Not thread-safe.
+// Reads the values that a ByteWriter wrote, in the same order. The bytes may come from a damaged
+// file: a value that does not fit throws Error(kCorrupt), and no read leaves the span. The span
+// must outlive the reader. Not thread-safe.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}

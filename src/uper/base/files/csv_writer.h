@@ -18,7 +18,8 @@ class CsvWriter {
  public:
   CsvWriter(std::filesystem::path path, std::initializer_list<std::string_view> columns);
 
-  // One row, one argument a column: numbers or text without commas, quotes and line ends.
+  // Writes one row with one argument per column: numbers, or text without commas, quotes and line
+  // ends.
   template <typename... Fields>
   void Row(const Fields&... fields) {
     StartRow(sizeof...(fields));

@@ -70,7 +70,7 @@ std::string NpyHeader(std::string_view type, const NpyShape& shape) {
   return header + literal;
 }
 
-// What local headers and the directory's entries have in common.
+// The fields that local headers share with the directory's entries.
 struct ZipFields {
   std::uint32_t checksum;
   std::uint32_t bytes;

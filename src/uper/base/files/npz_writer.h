@@ -13,7 +13,7 @@
 
 namespace uper {
 
-// What an array in an .npz file may hold.
+// Element types of an array in an .npz file.
 template <typename T>
 concept NpyElement =
     std::same_as<T, std::uint8_t> || std::same_as<T, std::int32_t> ||
@@ -22,10 +22,10 @@ concept NpyElement =
 // Shape of an array; empty for a single number.
 using NpyShape = std::vector<std::size_t>;
 
-// An .npz file as numpy.load() reads it: a zip archive, without compression, of one .npy member an
-// array. Arrays are written as they are added; the file appears under its name with Commit() (see
-// AtomicFile). All arrays together must stay below 4 GiB, the limit of a plain zip archive: beyond
-// that Add throws Error(kUsage). The same arrays give the same bytes. Not thread-safe.
+// An .npz file as numpy.load() reads it: an uncompressed zip archive with one .npy member per
+// array. Add() writes an array at once; Commit() gives the file its name (see AtomicFile). All
+// arrays together must stay below 4 GiB, the limit of a plain zip archive: beyond that Add throws
+// Error(kUsage). The same arrays give the same bytes. Not thread-safe.
 class NpzWriter {
  public:
   explicit NpzWriter(std::filesystem::path path) : file_(std::move(path)) {}

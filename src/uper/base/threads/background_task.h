@@ -9,20 +9,20 @@
 namespace uper {
 
 // A thread that runs one function at a time for its owner. The thread starts with the first
-// function. Only the owner calls; what the function does must not touch what the owner uses before
+// function. Only the owner calls these methods. Owner and function must not use the same data until
 // Wait() has returned or busy() was false.
 class BackgroundTask {
  public:
   BackgroundTask() = default;
-  // Waits for the function under way; its exception is lost.
+  // Waits for the running function and drops its exception.
   ~BackgroundTask();
   BackgroundTask(const BackgroundTask&) = delete;
   BackgroundTask& operator=(const BackgroundTask&) = delete;
 
-  // REQUIRES: nothing is under way.
+  // REQUIRES: no function is running.
   void Start(std::function<void()> function);
   bool busy() const;
-  // Returns when nothing is under way; rethrows what the function threw, once.
+  // Waits until no function is running and rethrows its exception, once.
   void Wait();
 
  private:

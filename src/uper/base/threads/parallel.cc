@@ -43,7 +43,7 @@ struct FirstFailure {
   }
 };
 
-// Threads that begin together, when all have been started: if one cannot be, none does anything.
+// Threads that begin together once all have started. If one cannot start, none does any work.
 class Helpers {
  public:
   void Start(std::size_t count, const std::function<void()>& work) {

@@ -8,11 +8,11 @@
 
 namespace uper {
 
-// Between two looks at something that another thread is about to change, the looks counted from 0:
-// after some 200 microseconds whoever else wants the core gets it.
-inline void SpinOrYield(int looks) {
-  constexpr int kLooksAlone = 6'000;
-  if (looks >= kLooksAlone) {
+// Call it between two reads of a value that another thread is about to change; `spins` counts the
+// calls from 0. After about 200 microseconds it yields the core to other threads.
+inline void SpinOrYield(int spins) {
+  constexpr int kSpinsAlone = 6'000;
+  if (spins >= kSpinsAlone) {
     std::this_thread::yield();
     return;
   }

@@ -6,8 +6,8 @@
 
 namespace uper {
 
-// Threads that run work(0), ..., work(count - 1). If one cannot be started, `stop` is called, which
-// must make the others end, and Error(kResources) is thrown once they have.
+// Starts threads that run work(0), ..., work(count - 1). If one cannot be started, it calls `stop`,
+// which must make the others end, waits for them and throws Error(kResources).
 std::vector<std::jthread> StartThreads(int count, const std::function<void(int)>& work,
                                        const std::function<void()>& stop);
 

@@ -40,8 +40,8 @@ bool TaskQueue::RunOne() {
   return true;
 }
 
-// What is read of the ring counts only if the number is still the next one: a place is filled again
-// only after its number was taken.
+// The value read from the ring is valid only if its number is still the next one: a slot is
+// refilled only after its number was taken.
 bool TaskQueue::Take(int& task) {
   std::uint64_t number = taken_.load(std::memory_order_acquire);
   while (number < added_.load(std::memory_order_acquire)) {

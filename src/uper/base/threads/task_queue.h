@@ -10,31 +10,31 @@ namespace uper {
 
 struct TaskQueueOptions {
   int workers = 1;
-  int capacity = 1;  // tasks that nobody has begun
+  int capacity = 1;  // tasks that have not started
   // How often an idle worker looks for a task before it sleeps (ThreadPoolOptions).
   int idle_spins = 1000;
 };
 
-// Threads that run tasks, named by numbers, in the order in which they are added, while their owner
-// goes on; where ThreadPool runs a list of tasks and returns when all are done, here tasks may be
-// added at any time, and to know when one is done is left to the task. Adding allocates nothing;
-// idle workers spin briefly and then sleep. Denormals are flushed to zero in all tasks.
+// Threads that run numbered tasks in the order in which the owner adds them, while the owner goes
+// on. ThreadPool runs a list of tasks and returns when all are done; here tasks may be added at any
+// time, and each task must report its own end. Adding allocates nothing; idle workers spin briefly
+// and then sleep. Denormals are flushed to zero in all tasks.
 //
 // Thread safety: one thread adds tasks.
 class TaskQueue {
  public:
   // run(task) must not throw. Throws Error(kResources) if a worker cannot be started.
   TaskQueue(const TaskQueueOptions& options, std::function<void(int)> run);
-  // Waits for tasks under way; those that nobody has begun are left out.
+  // Waits for running tasks and drops those that have not started.
   ~TaskQueue();
   TaskQueue(const TaskQueue&) = delete;
   TaskQueue& operator=(const TaskQueue&) = delete;
 
   int workers() const { return static_cast<int>(threads_.size()); }
 
-  // Earlier writes of the caller are seen by the task. REQUIRES: there is room.
+  // The task sees all earlier writes of the caller. REQUIRES: fewer than `capacity` tasks wait.
   void Add(int task);
-  // Runs the next task in the calling thread, if nobody has begun it. Returns whether it did.
+  // Runs the next waiting task in the calling thread. Returns false if there is none.
   bool RunOne();
 
  private:

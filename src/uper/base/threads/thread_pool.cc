@@ -124,9 +124,9 @@ void ThreadPool::Work(std::uint32_t job, int thread) {
     finished += WorkOnShare(job, (thread + i) % threads(), thread);
   }
   if (finished == 0) return;  // the job may be over
-  // Tasks are reported together, once nothing is left to start, because every report takes the
-  // counter from another core. The last that this thread does for the job; its release hands the
-  // results over.
+  // Finished tasks are reported together, once none is left to start, because every report takes
+  // the counter's cache line from another core. This is the thread's last access for the job; its
+  // release publishes the results.
   const int count = count_.load(std::memory_order_relaxed);
   const int done = done_.fetch_add(finished, std::memory_order_seq_cst) + finished;
   if (done == count && caller_waits_.load(std::memory_order_seq_cst)) done_.notify_one();

@@ -11,9 +11,9 @@
 
 namespace uper {
 
-// While it lives, denormal results and operands of this thread's float arithmetic are zero (x86:
-// FTZ and DAZ, ARM: FZ; elsewhere nothing). The mode belongs to a thread, and denormal optimizer
-// state makes arithmetic many times slower, so every thread that computes must set it.
+// Flushes denormal operands and results of this thread's float arithmetic to zero while it lives
+// (x86: FTZ and DAZ, ARM: FZ; elsewhere no effect). The mode belongs to a thread. Denormal
+// optimizer state makes arithmetic many times slower, so every computing thread must set it.
 class ScopedFlushDenormals {
  public:
   ScopedFlushDenormals();
@@ -27,20 +27,21 @@ class ScopedFlushDenormals {
 
 struct ThreadPoolOptions {
   int threads = 1;  // the caller counts
-  // How often an idle worker looks for work, and the caller for the last task's end, before they
-  // sleep, some 30 nanoseconds each: longer than the pauses between the parallel parts of one
-  // learner step. From 6,000 looks on they let others have the core in between, which takes longer.
+  // How often an idle worker looks for work before it sleeps, and the caller for the end of the
+  // last task. A look takes about 30 nanoseconds; the default outlasts the pauses between the
+  // parallel parts of one update. After 6,000 looks they yield the core between looks, which takes
+  // longer.
   int idle_spins = 1000;
 };
 
 // A few threads that run the tasks of one call at a time. Made for calls of some microseconds: a
-// call allocates nothing, idle workers spin briefly and then sleep, and a worker that the system
-// has taken off its core holds nobody up unless it has started a task.
+// call allocates nothing, idle workers spin briefly and then sleep, and a preempted worker delays
+// others only if it has started a task.
 //
-// Each thread begins with its own share of the tasks, neighboring indices, so that what it wrote
-// in one call is in its cache in the next; a thread that has finished its share takes tasks of
-// others. So which thread runs which task is not fixed, and a task must depend on its index alone;
-// then results are the same for any number of threads. Denormals are flushed to zero in all tasks.
+// Each thread begins with its own share of neighboring indices, so the data it wrote in one call is
+// in its cache in the next. A thread that has finished its share takes tasks from others. The
+// assignment of tasks to threads is not fixed: a task must depend on its index alone. Then results
+// are the same for any number of threads. Denormals are flushed to zero in all tasks.
 //
 // Thread safety: one ParallelTasks() at a time, and none from inside a task.
 class ThreadPool {
@@ -55,10 +56,10 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(shares_.size()); }
 
-  // Calls task(index) or task(index, thread) for all 0 <= index < count, with 0 <= thread <
-  // threads() telling apart what runs at the same time (for scratch memory), and returns when all
-  // are done. When tasks throw, those not started are left out and the exception of the lowest
-  // index that threw is rethrown. REQUIRES: 0 <= count < 2^16.
+  // Calls task(index) or task(index, thread) for all 0 <= index < count and returns when all are
+  // done. No two tasks run with the same `thread` at the same time; 0 <= thread < threads(), for
+  // scratch memory. If tasks throw, those not started are skipped and the exception of the lowest
+  // index is rethrown. REQUIRES: 0 <= count < 2^16.
   template <typename Task>
   void ParallelTasks(int count, Task&& task) {
     using Function = std::remove_reference_t<Task>;
@@ -81,7 +82,7 @@ class ThreadPool {
   void RunInline(int count, Call call, const void* function);
   void Publish(int count, Call call, const void* function);
   void AwaitCompletion(int count);
-  // Runs tasks of the job of that number until none is left to start.
+  // Runs tasks of the given job until none is left to start.
   void Work(std::uint32_t job, int thread);
   // Returns how many tasks it finished.
   int WorkOnShare(std::uint32_t job, int share, int thread);
@@ -90,10 +91,10 @@ class ThreadPool {
   void WorkerLoop(int thread);
   std::uint32_t AwaitJob(std::uint32_t seen_job, int thread);
 
-  // What is left of one thread's share of the tasks: the job's number, the next task to start and
-  // the end of the share, in one word. A task is claimed by raising `next`; the claim fails when
-  // the word belongs to another job by then, so a late worker can never run a task with the data
-  // of another job.
+  // The rest of one thread's share of the tasks, in one word: the job's number, the next task to
+  // start and the end of the share. A task is claimed by raising `next`; the claim fails when the
+  // word belongs to another job by then, so a late worker can never run a task with the data of
+  // another job.
   struct alignas(64) Share {
     std::atomic<std::uint64_t> ticket{0};
   };

@@ -107,7 +107,7 @@ TEST(ThreadPoolTest, OneThreadRunsInOrder) {
 
 TEST(ThreadPoolTest, NoThreadsAreABrokenContract) { EXPECT_THROW(ThreadPool(0), Error); }
 
-// Half of the smallest normal number; volatile so that it is computed when it is asked for.
+// Half of the smallest normal number; volatile so that it is computed at run time.
 float HalfOfSmallest() {
   volatile float smallest = std::numeric_limits<float>::min();
   return smallest * 0.5F;

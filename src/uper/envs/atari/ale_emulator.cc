@@ -18,11 +18,11 @@ using ale::stella::M6502;
 using ale::stella::System;
 using ale::stella::TIA;
 
-// ALE saves most of a console's state, but not all of it: missing are the picture (a frame with few
-// lines shows what is left of the one before the last), the masks of the objects on the screen and
-// the state of the bus. They decide the pixels of the next frames, so they are saved here. The
-// members are private; naming them as arguments of an explicit instantiation is the one way of
-// standard C++ to reach them without another version of the sources.
+// ALE saves most of a console's state, but not the picture, the masks of the objects on the screen
+// and the state of the bus. (A frame with few lines shows the rest of the frame before the last.)
+// They decide the pixels of the next frames, so we save them here. The members are private: in
+// standard C++, only arguments of an explicit instantiation may name them without a change of ALE's
+// sources.
 template <typename Tag, typename Tag::type Member>
 struct Reveal {
   friend typename Tag::type MemberOf(Tag) { return Member; }
@@ -146,7 +146,7 @@ const Element* PointerTo(const MaskPlace& place) {
   return reinterpret_cast<const Element*>(table.data() + place.offset);
 }
 
-// What ALE leaves out.
+// The state that ALE does not save.
 struct HiddenState {
   std::array<MaskPlace, 6> masks;
   std::int64_t frame_position = 0;
@@ -249,7 +249,7 @@ void RequireAvailable(const char* key, int value, const Values& available) {
 class AleEmulator final : public Emulator {
  public:
   explicit AleEmulator(const EmulatorOptions& options) : cached_reset_(options.cached_reset) {
-    // Sticky actions, no-ops and the time limit are the environment's.
+    // The environment handles sticky actions, no-ops and the time limit.
     ale_.setFloat("repeat_action_probability", 0);
     ale_.setInt("random_seed", 1);
     ale_.setInt("max_num_frames_per_episode", 0);
@@ -268,7 +268,7 @@ class AleEmulator final : public Emulator {
     ReadPalette();
     height_ = static_cast<int>(ale_.getScreen().height());
     width_ = static_cast<int>(ale_.getScreen().width());
-    // One pixel instead of all after every frame.
+    // Makes ALE copy one pixel instead of all after every frame.
     if (!options.ale_copies) const_cast<ale::ALEScreen&>(ale_.getScreen()) = ale::ALEScreen(1, 1);
     if (cached_reset_) {
       ale_.reset_game();
@@ -300,14 +300,14 @@ class AleEmulator final : public Emulator {
   int Act(int action) override { return ale_.act(static_cast<ale::Action>(action)); }
   int lives() const override { return ale_.lives(); }
   bool game_over() const override { return ale_.game_over(/*with_truncation=*/false); }
-  // Not ALE's copy of it, which a restored state does not have.
+  // Does not use ALE's copy, which a restored state does not have.
   std::span<const std::uint8_t> screen() const override {
     return {system().tia().currentFrameBuffer(), frame_bytes()};
   }
   // The next frame goes into other memory, unless it completes this one.
   bool screen_stays() const override { return !(system().tia().*MemberOf(PartialFrame{})); }
 
-  // The payload and its MD5 digest: ALE checks nothing that it reads.
+  // Adds an MD5 digest to the payload, because ALE does not check its input.
   void Save(ByteWriter& writer) const override {
     std::vector<std::byte> payload;
     ByteWriter inner(payload);
@@ -339,7 +339,7 @@ class AleEmulator final : public Emulator {
   }
 
  private:
-  // Where a game can begin; some 80 KB.
+  // A state from which a game can begin; about 80 KB.
   struct Start {
     ale::ALEState state;
     HiddenState hidden;

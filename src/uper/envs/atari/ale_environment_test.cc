@@ -46,7 +46,7 @@ TEST(AleEnvironmentTest, RendersThroughWrappers) {
       << "the field before the first ball";
 }
 
-// Everything that is seen in some steps of random play, episodes in a row.
+// All results of some steps of random play over several episodes.
 Bytes Play(Environment& environment, int begin, int end) {
   Bytes seen;
   ByteWriter writer(seen);
@@ -63,7 +63,7 @@ Bytes Play(Environment& environment, int begin, int end) {
   return seen;
 }
 
-// Without what ALE leaves out of its states, qbert goes on differently.
+// Without the state that ALE does not save, qbert goes on differently.
 TEST(AleEnvironmentTest, RestoredGameGoesOnBitForBit) {
   for (const char* game : {"pong", "breakout", "space_invaders", "qbert", "yars_revenge"}) {
     const auto make = [&] { return MakeEnvironment(std::string("atari/") + game, {}, 1, 0); };
@@ -112,7 +112,7 @@ TEST(AleEnvironmentTest, EpisodesStartAlikeWhateverCameBefore) {
   }
 }
 
-// Idle frames that are not played again leave the console as if they were.
+// Skipped idle frames leave the console in the same state as played ones.
 TEST(AleEnvironmentTest, KeptStartsAreThoseThatArePlayed) {
   for (const char* game : {"pong", "breakout", "qbert", "yars_revenge"}) {
     const auto make = [&] {

@@ -78,7 +78,7 @@ void AtariEnvironment::DoReset(std::span<std::byte> observation) {
   Observe(observation);
 }
 
-// How many frames an episode starts with.
+// The number of idle frames at the start of an episode.
 int AtariEnvironment::DrawNoops() {
   if (rules_.noop_max_frames == 0) return 0;
   return 1 +

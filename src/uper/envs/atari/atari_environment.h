@@ -16,7 +16,7 @@
 
 namespace uper {
 
-// How frames become steps. ProtocolRules() has the two published sets.
+// Rules that turn frames into steps. ProtocolRules() has the two published sets.
 struct AtariRules {
   // What a picture is the maximum of.
   enum class MaxOver {
@@ -27,7 +27,7 @@ struct AtariRules {
     kLastTwoScreens,
   };
 
-  int noop_max_frames = 30;  // an episode starts with 1 to so many idle frames; 0: none
+  int noop_max_frames = 30;  // an episode starts with 1 to this many idle frames; 0: none
   double sticky = 0;         // a frame repeats the last executed action with this probability
   bool discount_lost_lives = true;  // a lost life makes the discount 0, play goes on
   bool episodic_life = false;       // a lost life ends the episode; the next one is a new game
@@ -35,7 +35,7 @@ struct AtariRules {
   int frame_size = 84;
 };
 
-// The rules that the options ask for: those of their protocol, changed by what is not left to it.
+// The rules of the options: those of their protocol, with the options that override it.
 AtariRules ProtocolRules(const EnvironmentOptions& options);
 // Frames after which an episode is cut off, in both protocols: half an hour of play.
 inline constexpr std::int64_t kAtariTimeLimitFrames = 108'000;
@@ -47,13 +47,13 @@ class AtariEnvironment final : public Environment {
   static constexpr int kActionRepeat = 4;
   static constexpr int kStack = 4;
 
-  // `noops` and `sticky` are the streams of the two things that are random here.
+  // `noops` and `sticky` are the streams of the two random choices here.
   AtariEnvironment(const std::string& name, std::unique_ptr<atari::Emulator> emulator,
                    const AtariRules& rules, const RandomStream& noops, const RandomStream& sticky);
 
   const EnvironmentSpec& spec() const override { return spec_; }
-  // The screen in color: the larger of each channel in the two frames that the observation is made
-  // of, since many games draw a thing in every other frame only.
+  // The screen in color: the maximum, per channel, of the two frames of the observation, because
+  // many games draw an object in every other frame only.
   bool Render(Picture& picture) const override;
 
  protected:
@@ -80,7 +80,7 @@ class AtariEnvironment final : public Environment {
   RandomStream noops_, sticky_;
   int held_action_ = 0;   // code of the action that the console got last
   int lives_ = 0;         // after the last frame
-  Screen older_, newer_;  // what the observation is made of: the emulator's memory, or copies
+  Screen older_, newer_;  // screens of the observation: the emulator's memory, or copies
   std::array<std::vector<std::uint8_t>, 2> copies_;
 };
 

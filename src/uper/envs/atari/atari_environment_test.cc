@@ -8,7 +8,7 @@
 namespace uper {
 namespace {
 
-// What the scripted console does at a frame, counted from the reset.
+// Script of the console for one frame, counted from the reset.
 struct Script {
   int game_over_at = 1000;
   std::vector<int> lives_lost_at;
@@ -187,7 +187,7 @@ TEST_F(AtariEnvironmentTest, LifeLostInTheIdleFramesDoesNotCount) {
   EXPECT_EQ(step_.discount, 1);
 }
 
-// Places of the four: an early end leaves black ones behind it.
+// Slots of the four: an early end leaves black ones after it.
 TEST_F(AtariEnvironmentTest, ZooEndsAtOnceAndPadsWithBlack) {
   const int expected[] = {0, 0, 4, 5};
   for (int played = 1; played <= 4; ++played) {
@@ -209,7 +209,7 @@ TEST_F(AtariEnvironmentTest, DopamineHasNoIdleFramesAndIgnoresLives) {
   EXPECT_EQ(log_, (std::vector<int>{-1, -1, 3, 3, 3, 3}));
 }
 
-// The frame that ends the game is not kept: the picture is of those before it.
+// The frame that ends the game is not stored: the picture shows the frames before it.
 TEST_F(AtariEnvironmentTest, DopamineShowsWhatWasKept) {
   const int expected[] = {4, 4, 4, 7};
   for (int played = 1; played <= 4; ++played) {

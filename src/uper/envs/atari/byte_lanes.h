@@ -7,8 +7,8 @@
 
 namespace uper::atari {
 
-// Sixteen numbers that are worked on together, as vector types of the compiler: it makes the best
-// instructions of them that the CPU which the surrounding function is compiled for has.
+// Sixteen numbers that are processed together, as vector types of the compiler. It generates the
+// best instructions of the CPU for which the surrounding function is compiled.
 inline constexpr std::size_t kLanes = 16;
 using ByteLanes = std::uint8_t __attribute__((vector_size(kLanes)));
 // Eight make one register of AVX2.
@@ -18,7 +18,7 @@ using FewShorts = std::uint16_t __attribute__((vector_size(2 * kWideLanes)));
 using IntLanes = std::int32_t __attribute__((vector_size(4 * kWideLanes)));
 using FloatLanes = float __attribute__((vector_size(4 * kWideLanes)));
 
-// For small functions that must become part of a function for a certain CPU.
+// For small functions that must be inlined into a function for a certain CPU.
 #define UPER_INLINE inline __attribute__((always_inline))
 
 UPER_INLINE void LoadLanes(const std::uint8_t* from, ByteLanes& lanes) {
@@ -31,7 +31,7 @@ UPER_INLINE void StoreLanes(const ByteLanes& lanes, std::uint8_t* to) {
 UPER_INLINE void LoadInts(const std::uint8_t* from, IntLanes& lanes) {
   FewBytes bytes;
   std::memcpy(&bytes, from, sizeof(bytes));
-  // In two steps, for each of which the compiler knows the instruction.
+  // In two steps, because the compiler knows an instruction for each.
   lanes = __builtin_convertvector(__builtin_convertvector(bytes, FewShorts), IntLanes);
 }
 // REQUIRES: lanes from 0 to 255.

@@ -12,7 +12,7 @@
 
 namespace uper::atari {
 
-// What a pixel value looks like. Pixels are even numbers 0, 2, ..., 254; entry p / 2.
+// Colors by pixel value. Pixels are even numbers 0, 2, ..., 254; pixel p has entry p / 2.
 struct Palette {
   std::array<std::array<std::uint8_t, 3>, 128> rgb;
   std::array<std::uint8_t, 128> gray;  // the emulator's own luma, rounded
@@ -33,8 +33,7 @@ class Emulator {
 
   // Starts a game.
   virtual void Reset() = 0;
-  // The same, then so many frames in which nothing is pressed; a game that ends with one of them
-  // starts anew.
+  // Starts a game and plays `frames` idle frames; a game that ends in one of them starts again.
   virtual void ResetAndIdle(int frames) {
     Reset();
     for (int i = 0; i < frames; ++i) Idle();
@@ -45,12 +44,12 @@ class Emulator {
   virtual bool game_over() const = 0;
   // The picture of the last frame, valid until the next call that changes something.
   virtual std::span<const std::uint8_t> screen() const = 0;
-  // Whether it stays valid while the next frame is played.
+  // True if the screen stays valid while the next frame is played.
   virtual bool screen_stays() const { return false; }
 
-  // Everything that decides future frames, bit for bit, also in another process.
+  // The state that decides future frames, bit for bit, also in another process.
   virtual void Save(ByteWriter& writer) const = 0;
-  // Throws Error(kCorrupt) if the state is not one of this cartridge or does not fit its checksum.
+  // Throws Error(kCorrupt) if the state is not of this cartridge or does not match its checksum.
   virtual void Restore(ByteReader& reader) = 0;
 
  protected:
@@ -65,15 +64,15 @@ struct EmulatorOptions {
   bool full_action_set = false;
   int mode = -1;        // -1: the game's default
   int difficulty = -1;  // -1: the game's default
-  // Every game starts from the state after the first reset, and idle frames that were played once
-  // are not played again.
+  // If true, every game starts from the state after the first reset, and idle frames are played
+  // only once.
   bool cached_reset = true;
-  bool ale_copies = false;  // ALE's own copy of each screen, which nobody reads, is made as well
+  bool ale_copies = false;  // also makes ALE's own copy of each screen, which we never read
 };
 
-// Whether this program was built with the emulator.
+// True if this program was built with the emulator.
 bool EmulatorAvailable();
-// "ALE 0.12.1", or why there is none.
+// "ALE 0.12.1", or the reason why there is no emulator.
 std::string EmulatorDescription();
 
 // Throws Error(kUsage) for a mode or difficulty the game does not have, Error(kMissingData) when

@@ -5,8 +5,8 @@
 
 #include "uper/base/check.h"
 
-// The loops below are plain and become vectors; where the compiler can, also for AVX2, chosen when
-// the program starts. (The sanitizers do not get along with that choice.)
+// The compiler vectorizes the plain loops below. If it can, it also compiles them for AVX2; the
+// program chooses at its start. (The sanitizers do not support that choice.)
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define UPER_FOR_EACH_CPU __attribute__((target_clones("default", "arch=x86-64-v3")))
@@ -21,7 +21,7 @@
 namespace uper::atari {
 namespace {
 
-// Rows that are resized across together, one a lane.
+// Rows that are resized across together, one per lane.
 constexpr std::size_t kTileRows = kLanes;
 // Lines of the result are computed with this many columns at a time.
 constexpr std::size_t kLaneColumns = kLanes;
@@ -95,7 +95,7 @@ void SumBytesPortably(const ByteSums& sums, std::uint8_t* out) {
 }
 
 #ifdef UPER_AVX2
-// By hand: the compiler finds no good way from bytes to integers and back.
+// Written by hand: the compiler converts badly between bytes and integers.
 __attribute__((target("avx2"))) void SumBytesAvx2(const ByteSums& sums, std::uint8_t* out) {
   for (int group = 0; group < sums.groups; ++group) {
     const int* offsets = sums.offsets + group * sums.width;
@@ -150,7 +150,8 @@ UPER_FOR_EACH_CPU void AcrossArea(const std::uint8_t* tile, const int* first, co
 // One line of the result from the rows middle + rows[t] * stride.
 UPER_FOR_EACH_CPU void SumFloats(const float* middle, const int* rows, const float* weights,
                                  int width, std::size_t stride, std::uint8_t* line) {
-  // Added and subtracted it rounds to the nearest integer, ties to even: its last bit is worth 1.
+  // Adding and subtracting it rounds to the nearest integer, ties to even, because its last bit is
+  // worth 1.
   constexpr float kRound = 12582912;  // 1.5 * 2^23
   for (std::size_t x = 0; x < stride; x += kWideLanes) {
     FloatLanes sums = {};

@@ -24,8 +24,8 @@ struct FrameProcessorOptions {
   ResizeRule resize = ResizeRule::kBilinear;
 };
 
-// From two screens to one gray square, the same pixels as the Python libraries. Rows that repeat
-// the one above, as most do on this console, are converted and resized across once. Not
+// Turns two screens into one gray square, with the same pixels as the Python libraries. Most rows
+// on this console repeat the row above; these are converted and resized across once. Not
 // thread-safe.
 class FrameProcessor {
  public:

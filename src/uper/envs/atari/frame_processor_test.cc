@@ -38,7 +38,7 @@ Screen SomeScreen(const FrameProcessorOptions& options, std::uint64_t seed) {
   return screen;
 }
 
-// The same without tiles, turned rows or lanes; across first.
+// The reference without tiles, turned rows or lanes; it resizes across first.
 std::vector<std::byte> Naive(const FrameProcessorOptions& options, const ScreenTable& table,
                              const Screen& one, const Screen& other) {
   const bool bilinear = options.resize == ResizeRule::kBilinear;

@@ -15,7 +15,7 @@ struct Taps {
   int outputs() const { return static_cast<int>(first.size()); }
 };
 
-// The bits behind the point of BilinearTaps().
+// Fraction bits of the weights of BilinearTaps().
 inline constexpr int kBilinearBits = 22;
 
 // As Pillow's BILINEAR: a triangle of half width max(1, in / out) around the center of the output,

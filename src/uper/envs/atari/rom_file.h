@@ -9,9 +9,9 @@ namespace uper::atari {
 // The folder the set-up put the games into; it need not exist.
 std::filesystem::path DefaultRomFolder();
 
-// The path of a game's cartridge in the folder, after its content was checked against the MD5
-// digest: the emulator ends the process on a file it does not like. Throws Error(kMissingData) with
-// name, path, expected and found digest when the file is missing, empty, damaged or another one.
+// The path of a game's cartridge in the folder, after a check of its MD5 digest (the emulator ends
+// the process on a bad file). Throws Error(kMissingData) with name, path, expected and found digest
+// if the file is missing, empty, damaged or another one.
 std::filesystem::path CheckedRom(const std::filesystem::path& folder, const Game& game);
 
 }  // namespace uper::atari

@@ -9,7 +9,7 @@
 namespace uper {
 
 // The conal bandit as an environment: one state, whose observation is the single byte 1; an episode
-// is one pull of an arm. TimeStep::noisy stays false: every arm is noisy, so it would tell nothing.
+// is one pull of an arm. TimeStep::noisy stays false, because every arm is noisy.
 class BanditEnvironment final : public Environment {
  public:
   BanditEnvironment(const std::string& name, const ConalBanditOptions& options,

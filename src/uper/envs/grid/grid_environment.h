@@ -35,8 +35,8 @@ class GridEnvironment final : public Environment {
 
   NoisyGrid grid_;
   RandomStream stream_;
-  // Of this episode. Moves are deterministic: they are the saved state, and replaying them restores
-  // the grid, whatever it holds.
+  // The moves of this episode. They are deterministic, so they are the saved state: replaying them
+  // restores the grid.
   std::vector<std::uint8_t> actions_;
 };
 

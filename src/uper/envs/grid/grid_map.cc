@@ -111,7 +111,8 @@ GridMap GridMap::Parse(std::string_view text, const std::string& source) {
 }
 
 GridMap GridMap::Load(const std::filesystem::path& file) {
-  // Longer than any valid map, short enough that no path (a device, a large file) can exhaust us.
+  // Longer than any valid map, but short enough that a device or a large file cannot exhaust the
+  // memory.
   std::string text(std::size_t{2} * kMaxRows * (kMaxColumns + 2), '\0');
   std::ifstream stream(file, std::ios::binary);
   if (!stream) Fail(file.string(), "the file cannot be opened");

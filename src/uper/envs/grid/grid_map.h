@@ -19,18 +19,19 @@ enum class GridCell : char {
 // "wall", "free", "start", "goal", "noisy".
 std::string_view GridCellName(GridCell cell);
 
-// The map of a gridworld: one character a cell (the enumerators above), one line a row, all rows of
-// equal length. A valid map has exactly one start, at least one goal and a way from the start to a
-// goal; outside the map is wall, so no frame of '#' is needed. Cells are numbered row by row:
-// cell = row * columns + column, both from 0 at the top left. Immutable, hence thread-safe.
+// The map of a gridworld: one character per cell (the enumerators above), one line per row, all
+// rows of equal length. A valid map has exactly one start, at least one goal and a path from the
+// start to a goal. Cells outside the map are walls, so the map needs no frame of '#'. Cells are
+// numbered row by row: cell = row * columns + column, both from 0 at the top left. Immutable, hence
+// thread-safe.
 class GridMap {
  public:
   static constexpr int kMaxRows = 100;
   static constexpr int kMaxColumns = 100;
   static constexpr int kUnreachable = -1;
 
-  // Throws Error(kUsage) that names `source` (a file, for the message), the row and the column
-  // (counted from 1) and what is wrong there.
+  // Throws Error(kUsage) that names `source` (a file, for the message), row and column (counted
+  // from 1) and the problem.
   static GridMap Parse(std::string_view text, const std::string& source);
   // Parses a file; Error(kUsage) also when it cannot be read.
   static GridMap Load(const std::filesystem::path& file);
@@ -41,8 +42,8 @@ class GridMap {
   int start() const { return start_; }
   GridCell cell(int index) const { return cells_[static_cast<std::size_t>(index)]; }
 
-  // The cell one move away, or `from` itself where a wall or the edge is in the way.
-  // REQUIRES: -1 <= row_step, column_step <= 1.
+  // The cell one move away, or `from` itself if a wall or the edge blocks the move. REQUIRES: -1 <=
+  // row_step, column_step <= 1.
   int Neighbor(int from, int row_step, int column_step) const;
 
   // Fewest moves from the start to each cell, kUnreachable for walls and closed-off cells.
@@ -65,12 +66,12 @@ class GridMap {
 };
 
 // The map of our reproduction, the same text as configs/gridworld.map (a test compares them). The
-// paper's is not published; this one has the properties the paper describes: a corridor of very
-// noisy cells right at the start, which can also be walked around, then a long way (16 moves at
-// least) through the maze to a single large deterministic reward at its end, and plain Q-learning
-// solves it. A uniform random walk finds the goal within the paper's 1000 steps in 71 % of the
-// episodes. (A first draft of 10 x 10 cells and 24 moves was dropped for the last property alone:
-// there the values that noise and maximization feign near the start outlast 150 episodes.)
+// paper's map is not published. This one has the properties that the paper describes: a corridor of
+// very noisy cells at the start with a way around it, then a long path (at least 16 moves) to a
+// single large deterministic reward. Plain Q-learning solves it. A uniform random walk finds the
+// goal within the paper's 1000 steps in 71 % of the episodes. (We dropped a first draft of 10 x 10
+// cells and 24 moves because Q-learning did not solve it: noise and maximization gave false values
+// near the start that outlasted 150 episodes.)
 std::string_view DefaultGridMapText();
 GridMap DefaultGridMap();
 

@@ -14,11 +14,11 @@ struct NoisyGridOptions {
   // reading).
   double noise_sd = 2;
   double goal_reward = 100;   // not stated in the paper; its return axis ends at 110
-  int timeout_steps = 1'000;  // an episode is cut off after so many steps
+  int timeout_steps = 1'000;  // an episode is cut off after this many steps
 };
 
-// What one step led to. `terminated`: the goal is reached, nothing follows (do not bootstrap).
-// `truncated`: the time is up although the episode would go on (bootstrap). Never both.
+// The result of one step. `terminated`: the goal is reached (do not bootstrap). `truncated`: the
+// time is up (bootstrap). Never both.
 struct GridStep {
   int state = 0;  // the cell after the step, numbered as in GridMap
   double reward = 0;

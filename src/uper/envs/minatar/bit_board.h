@@ -8,7 +8,7 @@
 
 namespace uper::minatar {
 
-// A set of cells of the board: one word a row, bit c for column c.
+// A set of cells of the board: one word per row, bit c for column c.
 class BitBoard {
  public:
   bool Has(int row, int column) const { return (Row(row) >> column & 1) != 0; }

@@ -9,7 +9,7 @@ namespace uper::minatar {
 // bricks of rows 1 to 3 (each pays 1 and is gone) and the paddle in the bottom row. After a brick
 // the ball passes through further bricks unhurt until it was in a free cell. When the bricks are
 // gone, new ones stand there as soon as the ball comes down to the bottom row. The game is over
-// when the ball gets there beside the paddle. A trail shows the ball's last cell. No ramping.
+// when the ball reaches that row beside the paddle. A trail shows the ball's last cell. No ramping.
 class Breakout final : public MinAtarGame {
  public:
   enum Channel { kPaddle, kBall, kTrail, kBrick, kChannels };

@@ -7,8 +7,8 @@
 
 namespace uper {
 
-// What a draw decides. Games ask for one purpose at a time, so that a test can answer by purpose,
-// in whatever order the game asks.
+// The purpose of a draw. Every draw names its purpose, so that a test can answer by purpose, in any
+// order of draws.
 enum class DrawPurpose : std::uint8_t {
   kRepeatAction,   // chance: the sticky action
   kBallSide,       // of 2, breakout: the ball starts at the left (0) or right (1) wall
@@ -25,7 +25,7 @@ enum class DrawPurpose : std::uint8_t {
 };
 inline constexpr int kPurposeCount = 12;
 
-// Where every random decision of a game comes from. Not thread-safe.
+// The source of all random decisions of a game. Not thread-safe.
 class GameRandom {
  public:
   virtual ~GameRandom() = default;

@@ -37,7 +37,7 @@ class StateLoader {
     field = reader_.ReadInRange<std::int32_t>(smallest, largest);
   }
   void Bool(bool& field) { field = reader_.Read<bool>(); }
-  // Gives the list its number of items; the items are visited next.
+  // Sets the number of items of the list; the items are visited next.
   template <typename List>
   void Size(List& list) {
     list.resize(reader_.ReadInRange<std::int32_t>(0, List::kCapacity));
@@ -47,8 +47,8 @@ class StateLoader {
   ByteReader& reader_;
 };
 
-// A list in insertion order without memory of its own to allocate. Adding beyond the capacity is an
-// internal error: the games cannot reach it.
+// A list in insertion order that allocates nothing. Adding beyond the capacity is an internal
+// error: no game can reach it.
 template <typename T, int capacity>
 class SmallList {
  public:

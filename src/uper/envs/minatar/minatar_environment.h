@@ -12,8 +12,8 @@ namespace uper {
 
 // One MinAtar game as an environment: uint8 observations [10, 10, channels] of 0 and 1; actions
 // no-op, left, up, right, down, fire, or the game's minimal ones in that order. An episode ends by
-// `terminated` alone, also freeway's after its 2501 steps, as in the published results. Sticky
-// actions are a wrapper's (wrappers/action_noise.h).
+// `terminated` alone, also freeway's after its 2501 steps, as in the published results. A wrapper
+// makes actions sticky (envs/wrappers/action_noise.h).
 class MinAtarEnvironment final : public Environment {
  public:
   // The sticky probability of the published results.

@@ -126,7 +126,7 @@ inline bool GameDriver::SurviveUntil(const std::vector<GameAction>& actions,
       past.push_back(Save());
       continue;
     }
-    // Now and then further back: the point itself may be lost.
+    // Sometimes goes further back, because the game may be lost at the last point already.
     while (past.size() > 1 && policy.Bernoulli(0.3)) past.pop_back();
     Restore(past.back());
   }

@@ -21,7 +21,7 @@ inline constexpr int kLastCell = kBoardSize - 1;
 enum class GameAction { kNoOp, kLeft, kUp, kRight, kDown, kFire };
 inline constexpr int kActionCount = 6;
 
-// What one action led to.
+// The result of one action.
 struct GameStep {
   int reward = 0;
   bool over = false;
@@ -42,7 +42,7 @@ class Frame {
     const int cell = (row * kBoardSize + column) * channels_ + channel;
     cells_[static_cast<std::size_t>(cell)] = std::byte{1};
   }
-  // For trails, which may lie beyond the side walls and are then not seen.
+  // For trails: a trail beyond the side walls is not drawn.
   void SetIfInside(int row, int column, int channel) {
     if (0 <= column && column < kBoardSize) Set(row, column, channel);
   }
@@ -52,9 +52,9 @@ class Frame {
   int channels_;
 };
 
-// The rules of one game (Young and Tian 2019, as played by their package, version 1.0.15). Knows
-// nothing of sticky actions, buffers and the order of calls: MinAtarEnvironment does. Not
-// thread-safe.
+// The rules of one game (Young and Tian 2019, as played by their package, version 1.0.15). It knows
+// nothing about sticky actions, buffers and the order of calls: MinAtarEnvironment handles them.
+// Not thread-safe.
 class MinAtarGame {
  public:
   virtual ~MinAtarGame() = default;

@@ -69,7 +69,7 @@ std::vector<GameAction> PlayRandomly(Table& table, int count, RandomStream& poli
 
 class EveryGameTest : public testing::TestWithParam<std::string> {};
 
-// Goes back whenever the game is over, so that the play gets much deeper than random play does.
+// Goes back whenever the game is over, so that it gets much deeper than random play.
 TEST_P(EveryGameTest, RestoredStatesContinueAlikeDeepInTheGame) {
   Table original(GetParam());
   RandomStream policy(5, "policy");

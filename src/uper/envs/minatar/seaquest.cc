@@ -80,7 +80,7 @@ void Seaquest::Start(GameRandom&) {
   ramps_ = 0;
 }
 
-// The order matters: what is hit, taken or touched depends on who has moved before.
+// The order matters: hits and touches depend on the moves before.
 GameStep Seaquest::Act(GameAction action, GameRandom& random) {
   GameStep step;
   SpawnWhenDue(random);
@@ -106,7 +106,7 @@ void Seaquest::SpawnWhenDue(GameRandom& random) {
   }
 }
 
-// Nobody comes into a row in which an enemy swims the other way.
+// No enemy enters a row in which another one swims the other way.
 void Seaquest::SpawnEnemy(GameRandom& random) {
   const bool right = random.Chance(DrawPurpose::kEnemyRight, 1.0 / 2);
   const bool is_sub = random.Chance(DrawPurpose::kEnemyIsSub, 1.0 / 3);
@@ -256,7 +256,7 @@ void Seaquest::Breathe(GameStep& step) {
   }
 }
 
-// Returns what surfacing pays.
+// Returns the reward of surfacing.
 int Seaquest::Surface() {
   surfaced_ = true;
   int reward = 0;

@@ -14,8 +14,8 @@ namespace uper::minatar {
 // surfacing enemies come one step sooner (20 to 1) and, every second time, move one step sooner
 // (5 to 2). Trails show where fish, submarines and divers come from.
 //
-// A peculiarity of the original that is kept, as it decides returns: surfacing with six divers
-// leaves -1 of them, and only 0 divers make surfacing deadly. From -1 on surfacing is free.
+// We keep a peculiarity of the original, because it affects returns: surfacing with six divers
+// leaves -1 of them, and only 0 divers make surfacing deadly. With -1 divers surfacing is free.
 class Seaquest final : public MinAtarGame {
  public:
   enum Channel {

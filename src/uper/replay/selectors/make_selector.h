@@ -11,7 +11,7 @@ enum class SelectorKind {
   kProportional,  // by priority^exponent
   kRank,          // by rank^-exponent
   kUniform,       // priorities are kept but ignored
-  kMirror,        // draws are made elsewhere; not for configurations
+  kMirror,        // a device draws; not for configurations
 };
 
 std::unique_ptr<Selector> MakeSelector(SelectorKind kind, std::size_t capacity,

@@ -4,8 +4,9 @@
 
 namespace uper {
 
-// Keeps the ring and the raw priorities of a memory whose draws are made elsewhere (on a GPU), as
-// of the last time they were fetched from there. It has no masses and cannot draw. O(1) everywhere.
+// Keeps the ring and the raw priorities of a memory that a device (a GPU) draws from. The
+// priorities are those of the last LoadDevicePriorities(). It has no masses and cannot draw. Every
+// operation is O(1).
 class MirrorSelector final : public Selector {
  public:
   MirrorSelector(std::size_t capacity, const SelectorOptions& options)

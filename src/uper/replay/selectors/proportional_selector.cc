@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPrefetchAhead = 32;  // items; their cache misses hide behind pow
 
-// What the min tree holds: an empty item must not count as the smallest.
+// The value of an item in the min tree: an empty item must not count as the smallest.
 double PositiveOrIdentity(double mass) { return mass > 0 ? mass : MinReduction::kIdentity; }
 
 }  // namespace

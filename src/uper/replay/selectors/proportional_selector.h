@@ -8,9 +8,9 @@
 
 namespace uper {
 
-// mass = priority^exponent, 0 for priority 0 (also with exponent 0). A sum tree finds slots; a min
-// tree is built when SmallestProbability is asked for the first time and kept up from then on.
-// Memory: 13.2 bytes a slot, 22.3 with the min tree.
+// mass = priority^exponent, 0 for priority 0 (also with exponent 0). A sum tree finds slots. The
+// first SmallestProbability() builds a min tree, which later updates maintain. Memory: 13.2 bytes
+// per slot, 22.3 with the min tree.
 class ProportionalSelector final : public Selector {
  public:
   ProportionalSelector(std::size_t capacity, const SelectorOptions& options);
@@ -36,7 +36,7 @@ class ProportionalSelector final : public Selector {
   SumTree sums_;
   std::optional<WideTree<MinReduction>> minimum_;  // of the positive masses
   std::vector<double> masses_;                     // of the batch being set
-  // Mass of the last single item: new items mostly enter with one and the same priority.
+  // Priority and mass of the last single item: new items mostly enter with the same priority.
   float last_priority_ = 0;
   double last_mass_ = 0;
 };

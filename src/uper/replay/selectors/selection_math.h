@@ -8,8 +8,8 @@
 
 namespace uper {
 
-// How priorities become probabilities, for the host's selectors and the GPU's (selector.h says what
-// it means).
+// The arithmetic that turns priorities into probabilities, for the selectors of the host and of the
+// GPU (selector.h has the definition).
 
 // priority^exponent, 0 for priority 0 (also with exponent 0).
 UPER_HOST_DEVICE inline double PriorityMass(float priority, double exponent) {
@@ -19,7 +19,7 @@ UPER_HOST_DEVICE inline double PriorityMass(float priority, double exponent) {
   return std::pow(static_cast<double>(priority), exponent);
 }
 
-// Of one draw, uniform in a share `mix` of the draws.
+// The probability of one draw when a share `mix` of the draws is uniform.
 UPER_HOST_DEVICE inline double MixedProbability(double mass, double total, double mix,
                                                 std::size_t size) {
   const double p = (1 - mix) * (mass / total) + mix / static_cast<double>(size);

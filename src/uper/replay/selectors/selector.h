@@ -24,7 +24,7 @@ struct Draw {
   double probability = 0;
 };
 
-// Everything a selector must be given back to draw the same.
+// The state with which a selector draws the same again.
 struct SelectorState {
   std::size_t capacity = 0;
   std::size_t first_slot = 0;     // of the oldest item
@@ -32,19 +32,19 @@ struct SelectorState {
   double priority_exponent = 0;
 };
 
-// Chooses slots by priority and knows nothing of the data in them. The filled slots are a ring: new
-// items go behind the newest (and replace the oldest when all slots are filled), removal takes the
-// oldest. Each item has a raw priority; what probability that gives is up to the subclass through
-// its *masses*:
+// Chooses slots by priority and knows nothing about the data in them. The filled slots are a ring:
+// a new item follows the newest (and replaces the oldest when all slots are filled), and removal
+// takes the oldest. Each item has a raw priority. The subclass turns it into a *mass*, which gives
+// the probability:
 //   P(i) = (1 - uniform_mix) * mass_i / sum of masses + uniform_mix / size.
 // An item of priority 0 has mass 0 for every exponent. When no item has mass all draws are uniform.
 //
 // One number u in [0, 1) decides one draw: u < uniform_mix picks uniformly by u / uniform_mix, the
 // rest by mass at (u - uniform_mix) / (1 - uniform_mix).
 //
-// Costs are O(log capacity) an item unless said otherwise. All arrays have their full size from
-// construction on. Not thread-safe. A subclass implements the protected part: masses only, so that
-// ring, mixing and probabilities exist once.
+// Costs are O(log capacity) per item unless noted. All arrays have their full size from
+// construction on. Not thread-safe. A subclass implements only the masses (the protected part);
+// ring, mixing and probabilities exist once, here.
 class Selector {
  public:
   virtual ~Selector() = default;
@@ -57,22 +57,21 @@ class Selector {
   float priority(std::size_t slot) const { return priorities_[slot]; }
   const SelectorOptions& options() const { return options_; }
 
-  // Priorities handed in must satisfy IsStoredPriority; a batch with another one is refused whole.
+  // All priorities must satisfy IsStoredPriority(); otherwise the whole batch is refused.
 
-  // Adds an item behind the newest, in the oldest one's place if the ring is full; returns its
-  // slot.
+  // Adds an item after the newest; a full ring replaces the oldest. Returns its slot.
   std::uint32_t Append(float priority);
   // REQUIRES: count <= size().
   void RemoveOldest(std::size_t count);
-  // Where a slot is named twice the last wins. REQUIRES: filled slots.
+  // If a slot occurs twice, the last entry wins. REQUIRES: filled slots.
   void SetPriorities(std::span<const std::uint32_t> slots, std::span<const float> priorities);
   // Re-derives all masses, O(n): the same as a selector made with that exponent.
   void SetExponent(double priority_exponent);
 
-  // Draws with replacement, one random number each; stratified if the options say so. Returns how
-  // many draws were uniform because nothing had mass. REQUIRES: size() > 0.
+  // Draws with replacement, one random number per draw; stratified if the options say so. Returns
+  // the number of draws that were uniform because no item had mass. REQUIRES: size() > 0.
   std::size_t Sample(RandomStream& stream, std::span<Draw> draws);
-  // The same in two parts: its random numbers, and draws with given ones, each in [0, 1).
+  // The two parts of Sample(): its random numbers, and the draws with given numbers in [0, 1).
   void DrawUniforms(RandomStream& stream, std::span<double> uniforms) const;
   std::size_t SampleAt(std::span<const double> uniforms, std::span<Draw> draws) const;
 
@@ -91,7 +90,7 @@ class Selector {
  protected:
   Selector(std::size_t capacity, const SelectorOptions& options);
 
-  // Stores the priorities through ExchangePriority, in order, and brings the masses up to date.
+  // Stores the priorities in order through ExchangePriority() and updates the masses.
   virtual void Update(std::span<const std::uint32_t> slots, std::span<const float> priorities) = 0;
   // Derives all masses afresh from priority() and the exponent.
   virtual void Rebuild() = 0;

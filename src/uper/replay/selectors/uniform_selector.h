@@ -4,8 +4,8 @@
 
 namespace uper {
 
-// Every item alike, whatever its priority: P = 1 / size. Priorities are still kept. This is the
-// base class's uniform part with uniform_mix = 1; there are no masses. O(1) everywhere.
+// Draws every item alike, whatever its priority: P = 1 / size. It still stores priorities. This is
+// the base class's uniform part with uniform_mix = 1; there are no masses. Every operation is O(1).
 class UniformSelector final : public Selector {
  public:
   UniformSelector(std::size_t capacity, const SelectorOptions& options);

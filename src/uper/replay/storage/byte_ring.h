@@ -12,7 +12,7 @@ namespace uper {
 // Fixed-size byte records by id, in the ring slot = id % capacity. It does not know which ids live:
 // the replay buffer beside it does. A record never changes once written, so a range of ids can be
 // saved as an immutable segment (CopyOut) and put back (CopyIn). Memory is reserved at construction
-// and becomes resident as it is filled. O(record) a call. Not thread-safe.
+// and becomes resident as it is filled. O(record_bytes) per call. Not thread-safe.
 class ByteRing {
  public:
   // REQUIRES: capacity >= 1, record_bytes >= 1.
@@ -23,13 +23,13 @@ class ByteRing {
 
   // REQUIRES: a record of record_bytes().
   void Put(std::uint64_t id, std::span<const std::byte> record);
-  // What was put last into the id's slot, valid until the next Put there.
+  // The last record put into the id's slot, valid until the next Put() there.
   std::span<const std::byte> Get(std::uint64_t id) const { return {At(id), record_bytes_}; }
-  // To be filled in place.
+  // The id's slot, for filling it in place.
   std::span<std::byte> Slot(std::uint64_t id) { return {At(id), record_bytes_}; }
 
-  // Records of ids first, first + 1, ... as one array, and back.
-  // REQUIRES: rows.size() is a multiple of record_bytes(), at most capacity records.
+  // Copies the records of ids first, first + 1, ... to an array, and back. REQUIRES: rows.size() is
+  // a multiple of record_bytes(), at most capacity records.
   void CopyOut(std::uint64_t first, std::span<std::byte> rows) const;
   void CopyIn(std::uint64_t first, std::span<const std::byte> rows);
 

@@ -14,9 +14,9 @@ struct FrameStoreOptions {
   std::size_t capacity = 1'000'000;                // transitions
   std::size_t frame_bytes = std::size_t{84} * 84;  // of one picture
   std::size_t stack_depth = 4;                     // frames in an observation, 1..8
-  // Frames in memory; 0 gives capacity + capacity / 64 + 1024. An environment adds one frame a step
-  // and one more an episode, so the default suits episodes of 64 steps and more. With fewer frames
-  // the oldest transitions leave earlier.
+  // Frames in memory; 0 gives capacity + capacity / 64 + 1024. An environment adds one frame per
+  // step and one more per episode, so the default suits episodes of at least 64 steps. With fewer
+  // frames the oldest transitions leave earlier.
   std::size_t frame_capacity = 0;
 
   std::size_t ActualFrameCapacity() const;
@@ -28,19 +28,19 @@ struct FrameStoreState {
   std::uint64_t next_id = 0;
   std::uint64_t first_frame = 0;      // of `frames`
   std::vector<std::uint8_t> frames;   // [first_frame, next_frame)
-  bool already_loaded = false;        // RestoreFrames put them back already; `frames` is empty
+  bool already_loaded = false;        // RestoreFrames() loaded them; `frames` is empty
   std::uint64_t first_id = 0;         // of `stacks`
   std::vector<std::uint32_t> stacks;  // slots of the frames of [first_id, next_id)
 };
 
-// Stacked uint8 frames, each kept once. Frames get ids from 0 and live in a ring; every transition
-// names the frames of its two stacks explicitly, so a stack is right across episode starts,
-// truncations, interleaved environments and the ring's seam by construction. When a frame is about
-// to be overwritten, all transitions up to the newest one that uses it become invalid
-// (first_valid_id): a stack with a wrong frame can never be returned.
+// Stacked uint8 frames; each frame is stored once. Frames get ids from 0 and live in a ring. Every
+// transition names the frames of its two stacks, so stacks are right across episode starts,
+// truncations, interleaved environments and the end of the ring. Before a frame is overwritten, all
+// transitions up to the newest one that uses it become invalid (first_valid_id), so no stack ever
+// has a wrong frame.
 //
 // Frames and stacks never change once written: ranges of ids can be saved as immutable segments.
-// Memory: frame_bytes + 8 a frame, 8 * stack_depth a transition; resident as it is filled.
+// Memory: frame_bytes + 8 per frame and 8 * stack_depth per transition; resident as it is filled.
 // O(bytes copied). Not thread-safe.
 class FrameStore {
  public:
@@ -56,19 +56,19 @@ class FrameStore {
   std::size_t observation_bytes() const { return options_.frame_bytes * options_.stack_depth; }
   std::uint64_t next_frame() const { return next_frame_; }
   std::uint64_t first_frame() const;
-  // Transitions with a smaller id cannot be gathered any more.
+  // Transitions with a smaller id can no longer be gathered.
   std::uint64_t first_valid_id() const { return first_valid_id_; }
 
-  // Keeps a frame and returns its id. May raise first_valid_id(). REQUIRES: frame_bytes() bytes.
+  // Stores a frame and returns its id. May raise first_valid_id(). REQUIRES: frame_bytes() bytes.
   std::uint64_t AddFrame(std::span<const std::uint8_t> pixels);
 
-  // The stacks of transition `id`; ids must come in order, without gaps. Throws Error(kUsage) and
-  // changes nothing if a frame is no longer there: then frame_capacity is too small for the number
-  // of environments.
+  // Stores the stacks of transition `id`; ids must come in order, without gaps. Throws
+  // Error(kUsage) and changes nothing if a frame was overwritten: then frame_capacity is too small
+  // for the number of environments.
   void Put(std::uint64_t id, const FrameStack& s_tm1, const FrameStack& s_t);
 
-  // Both stacks as [depth, frame_bytes], zeros for padding. Throws Error(kInternal) unless
-  // first_valid_id() <= id < next. REQUIRES: both outputs have observation_bytes().
+  // Copies both stacks as [depth, frame_bytes], with zeros for padding. Throws Error(kInternal)
+  // unless first_valid_id() <= id < next. REQUIRES: both outputs have observation_bytes().
   void Gather(std::uint64_t id, std::span<std::byte> s_tm1, std::span<std::byte> s_t) const;
 
   // For saving in segments: the pixels of a frame with first_frame() <= frame < next_frame(), and
@@ -76,17 +76,17 @@ class FrameStore {
   std::span<const std::uint8_t> Frame(std::uint64_t frame) const;
   std::span<const std::uint32_t> StackSlots(std::uint64_t id) const;
 
-  // All frames, and the stacks of the ids in [first, next).
+  // The state with all frames and the stacks of the ids in [first, next).
   State GetState(std::uint64_t first, std::uint64_t next) const;
-  // Puts frames first, first + 1, ... back without a second copy of all: all of them, piece by
-  // piece, then SetState with a state that is `already_loaded`. REQUIRES: whole frames.
+  // Restores frames first, first + 1, ... without a second copy of all. Call it piece by piece for
+  // all frames, then SetState() with a state that is `already_loaded`. REQUIRES: whole frames.
   void RestoreFrames(std::uint64_t first, std::span<const std::uint8_t> pixels);
   // Throws Error(kCorrupt) and changes nothing if the state does not fit.
   void SetState(const State& state, std::uint64_t first, std::uint64_t next);
   // Throws Error(kInternal) with the reason if an invariant is broken. O(capacity).
   void CheckValid() const;
 
-  // What a store with these options will allocate.
+  // The bytes that a store with these options will allocate.
   static std::size_t MemoryBytes(const FrameStoreOptions& options);
 
  private:

@@ -23,10 +23,11 @@ struct MaskStoreState {
   std::uint64_t stream_position = 0;
 };
 
-// Bootstrap masks: which members of an ensemble learn from which transition. Bit k of a mask is
-// member k, Bernoulli(probability) (to 2^-32), drawn once at insertion from a stream of their own.
-// Every mask takes exactly `members` words of the stream, so it depends on seed and id alone when
-// every id gets one. Packed into ceil(members / 8) bytes. O(members) a mask. Not thread-safe.
+// Bootstrap masks: they decide which ensemble members learn from which transition. Bit k of a mask
+// is member k, Bernoulli(probability) (to 2^-32), drawn once at insertion from the masks' own
+// stream. Every mask takes exactly `members` words of the stream, so it depends on seed and id
+// alone if every id gets one. Packed into ceil(members / 8) bytes. O(members) per mask. Not
+// thread-safe.
 class MaskStore {
  public:
   MaskStore(std::size_t capacity, const MaskStoreOptions& options, RandomStream stream);
@@ -38,7 +39,7 @@ class MaskStore {
   void Draw(std::uint64_t id);
   std::uint64_t Get(std::uint64_t id) const;
 
-  // Of the ids in [first, next), at most capacity of them.
+  // The state of the ids in [first, next), at most `capacity` of them.
   MaskStoreState GetState(std::uint64_t first, std::uint64_t next) const;
   // Throws Error(kCorrupt) and changes nothing if the rows are not those of [first, next).
   void SetState(const MaskStoreState& state, std::uint64_t first, std::uint64_t next);

@@ -12,12 +12,12 @@ namespace uper {
 struct WholeObservationsState {
   std::uint64_t first_id = 0;
   std::vector<std::byte> rows;  // s_tm1 and s_t of each id, in order of ids
-  bool already_loaded = false;  // RestoreRows put them back already; `rows` is empty
+  bool already_loaded = false;  // RestoreRows() loaded them; `rows` is empty
 };
 
-// Observations of transitions as plain bytes, s_tm1 and s_t both stored whole: right for vectors
-// and small pictures. One of the two `Observations` of TransitionReplay (the other is FrameStore).
-// Not thread-safe.
+// Observations of transitions as plain bytes; it stores both s_tm1 and s_t whole, which suits
+// vectors and small images. One of the two `Observations` of TransitionReplay (the other is
+// FrameStore). Not thread-safe.
 class WholeObservations {
  public:
   using Observation = std::span<const std::byte>;
@@ -28,7 +28,7 @@ class WholeObservations {
 
   std::size_t capacity() const { return records_.capacity(); }
   std::size_t observation_bytes() const { return records_.record_bytes() / 2; }
-  // Ids below this are lost for other reasons than being overwritten in the ring: none here.
+  // Ids below this one are lost for other reasons than the ring's size: none here.
   std::uint64_t first_valid_id() const { return 0; }
 
   // Throws and changes nothing if a size is wrong.
@@ -36,10 +36,11 @@ class WholeObservations {
   // REQUIRES: both outputs have observation_bytes().
   void Gather(std::uint64_t id, std::span<std::byte> s_tm1, std::span<std::byte> s_t) const;
 
-  // Of the ids in [first, next).
+  // The state of the ids in [first, next).
   State GetState(std::uint64_t first, std::uint64_t next) const;
-  // Puts the rows of first, first + 1, ... back without a second copy of all: all of them, piece by
-  // piece, then SetState with a state that is `already_loaded`. REQUIRES: whole rows.
+  // Restores the rows of ids first, first + 1, ... without a second copy of all. Call it piece by
+  // piece for all rows, then SetState() with a state that is `already_loaded`. REQUIRES: whole
+  // rows.
   void RestoreRows(std::uint64_t first, std::span<const std::byte> rows) {
     records_.CopyIn(first, rows);
   }

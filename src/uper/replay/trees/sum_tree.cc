@@ -13,7 +13,7 @@ namespace {
 using Node = WideTree<SumReduction>::Node;
 constexpr std::size_t kFanOut = WideTree<SumReduction>::kFanOut;
 
-// How many searches are in flight together: enough to hide a cache miss, few enough to stay in L1.
+// Searches in flight together: enough to hide a cache miss, few enough to stay in L1.
 constexpr std::size_t kLanes = 32;
 
 }  // namespace

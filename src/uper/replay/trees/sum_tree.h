@@ -8,10 +8,10 @@
 
 namespace uper {
 
-// Masses of slots 0..capacity-1 with their sum and a search by cumulative mass: the heart of
-// proportional prioritization. All in double; see WideTree for the structure and its invariants.
-// Set and Find are O(log8 capacity); the batch forms do the same work with cache misses overlapped.
-// Not thread-safe for writing.
+// The masses of slots 0..capacity-1, their sum and a search by cumulative mass: the core of
+// proportional prioritization. All values are doubles; see WideTree for the structure and its
+// invariants. Set and Find are O(log8 capacity); the batch forms do the same work and overlap cache
+// misses. Not thread-safe for writing.
 class SumTree {
  public:
   // All masses start at 0. REQUIRES: 1 <= capacity < 2^32.
@@ -23,12 +23,12 @@ class SumTree {
   // Largest mass a slot may have: the sum of `capacity` of them is still finite.
   double max_mass() const { return max_mass_; }
 
-  // REQUIRES for all masses set: 0 <= mass <= max_mass(); the batch is refused as a whole.
+  // REQUIRES: 0 <= mass <= max_mass() for all masses; otherwise the whole batch is refused.
   void Set(std::size_t slot, double mass);
   void SetMany(std::span<const std::uint32_t> slots, std::span<const double> masses);
   void Prefetch(std::size_t slot) const { tree_.Prefetch(slot); }
 
-  // Sets every slot to mass(slot), O(capacity). The result is that of any other way to these
+  // Sets every slot to mass(slot), O(capacity). The result equals that of any other way to these
   // masses, bit for bit.
   template <typename Mass>
   void Assign(Mass mass) {
@@ -36,11 +36,11 @@ class SumTree {
     CheckMasses();
   }
 
-  // The slot into whose interval of the cumulative sum `mass` falls. The result always has positive
-  // mass, whatever rounding does and whatever `mass` is: beyond the right edge it is the last such
-  // slot, below 0 or NaN the first. REQUIRES: Total() > 0.
+  // The slot whose interval of the cumulative sum contains `mass`. The result always has positive
+  // mass, whatever the rounding and whatever `mass` is. A `mass` beyond the right edge gives the
+  // last such slot; a negative one or NaN gives the first. REQUIRES: Total() > 0.
   std::size_t Find(double mass) const;
-  // Find for each of many.
+  // Find() for each mass of a batch.
   void FindMany(std::span<const double> masses, std::span<std::uint32_t> slots) const;
 
   // Throws Error(kInternal) with the reason if an invariant is broken. O(capacity).

@@ -7,8 +7,8 @@
 
 namespace uper {
 
-// The arithmetic of trees of fan-out 8, for the host's trees and the GPU's: the same source in the
-// same order of operations, so that equal leaves give equal bits on both.
+// The arithmetic of trees with fan-out 8. Host and GPU compile the same source with the same order
+// of operations, so equal leaves give equal bits on both.
 
 inline constexpr std::size_t kTreeFanOut = 8;
 inline constexpr std::size_t kTreeShift = 3;
@@ -23,7 +23,7 @@ struct MinReduction {
   UPER_HOST_DEVICE static double Combine(double a, double b) { return b < a ? b : a; }
 };
 
-// Of the eight values of a node, in pairs.
+// Reduces the eight values of a node in pairs.
 template <typename Reduction>
 UPER_HOST_DEVICE inline double ReduceNode(const double* v) {
   const double left =
@@ -33,7 +33,7 @@ UPER_HOST_DEVICE inline double ReduceNode(const double* v) {
   return Reduction::Combine(left, right);
 }
 
-// The child of a node of sums into which `rest` falls; `rest` becomes what is left inside it.
+// The child of a sum node that contains `rest`; `rest` becomes the remainder inside that child.
 // Counting the prefix sums that `rest` reaches needs no branch (a branch would be mispredicted half
 // the time). An empty child k is never the answer: its prefix sums p[k] and p[k + 1] are the same
 // number, so `rest` reaches both or none. If rounding has carried `rest` past the node's sum, the
@@ -63,10 +63,11 @@ UPER_HOST_DEVICE inline std::size_t ChildFor(const double* v, double& rest) {
   return k;
 }
 
-// Not negative and not NaN, as the proof above needs.
+// A value that is neither negative nor NaN, as the proof above needs.
 UPER_HOST_DEVICE inline double SearchableMass(double mass) { return mass > 0 ? mass : 0.0; }
 
-// Where the levels of a tree lie in one array of nodes: the leaves' nodes first, the top node last.
+// The positions of a tree's levels in one array of nodes: the leaves' nodes first, the top node
+// last.
 struct TreeShape {
   static constexpr std::size_t kMaxLevels = 11;  // for fewer than 2^32 leaves
 

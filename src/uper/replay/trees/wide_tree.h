@@ -14,12 +14,12 @@ namespace uper {
 
 // A complete tree of fan-out 8 over an array of doubles; a node is one cache line that holds its
 // eight children's values. Every value above the leaves is Reduce() of a node below, always in the
-// same pairwise order and never by adding a difference, so the whole tree is a pure function of its
-// leaves: there is no drift, and a rebuilt tree is equal bit for bit.
+// same pairwise order and never by adding a difference. So the whole tree is a pure function of its
+// leaves: it does not drift, and a rebuilt tree is equal bit for bit.
 //
-// Seen otherwise it is a binary tree of which only every third level is kept in memory.
+// Equivalently, it is a binary tree that keeps only every third level in memory.
 //
-// Memory: about 9.15 bytes a leaf. Set: O(log8 n). Not thread-safe for writing; concurrent reads
+// Memory: about 9.15 bytes per leaf. Set: O(log8 n). Not thread-safe for writing; concurrent reads
 // are fine. Reduction must be commutative: Combine(a, b) == Combine(b, a).
 template <typename Reduction>
 class WideTree {
@@ -59,9 +59,9 @@ class WideTree {
     root_ = value;
   }
 
-  // Sets many leaves; where one is named twice the last value wins. Level by level, so that the
-  // cache misses of different items overlap; a level with no more nodes than items is recomputed
-  // whole, so shared ancestors cost once.
+  // Sets many leaves; if one occurs twice, the last value wins. It works level by level, so that
+  // the cache misses of different items overlap. A level with no more nodes than items is
+  // recomputed whole, so shared ancestors cost once.
   void SetMany(std::span<const std::uint32_t> leaves, std::span<const double> values) {
     UPER_CHECK(leaves.size() == values.size(), "one value a leaf");
     if (leaves.empty()) return;
@@ -83,7 +83,7 @@ class WideTree {
     RecomputeFrom(level);
   }
 
-  // Brings the lines that Set and SetMany will touch first closer.
+  // Prefetches the cache lines that Set() and SetMany() will touch first.
   void Prefetch(std::size_t i) const {
     __builtin_prefetch(&nodes_[i >> kShift], 1);
     if (levels() > 1) __builtin_prefetch(&nodes_[shape_.level_begin[1] + (i >> (2 * kShift))], 1);

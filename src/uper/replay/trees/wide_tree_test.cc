@@ -34,8 +34,8 @@ TEST(WideTree, RootIsTheReductionOfTheLeavesForAllShapes) {
   }
 }
 
-// One by one, in batches of any size (with duplicates), and in one pass: the same tree, bit for
-// bit, because every inner value is a pure function of the leaves.
+// Setting leaves one by one, in batches of any size (with duplicates) or in one pass gives the same
+// tree, bit for bit, because every inner value is a pure function of the leaves.
 TEST(WideTree, EveryWayToTheSameLeavesGivesTheSameBits) {
   RandomStream random(2, "test");
   for (const std::size_t size : kSizes) {

@@ -33,10 +33,9 @@ class RunFolder {
   std::filesystem::path lock() const { return path_ / "lock"; }
   std::filesystem::path finished() const { return path_ / "finished"; }
 
-  // Throws Error(kCorrupt) for checkpoints without config.toml, or a finished marker that is not
-  // one.
+  // Throws Error(kCorrupt) for checkpoints without config.toml, or for an invalid finished marker.
   RunState State() const;
-  // Frames at which the run ended; nothing if it has not.
+  // Frames at the end of the run; nothing if it has not ended.
   std::optional<std::int64_t> FinishedFrames() const;
   void MarkFinished(std::int64_t frames) const;
   // For a run whose `frames` was raised.

@@ -5,15 +5,14 @@
 
 namespace uper {
 
-// Keeps a second process out of a run folder for as long as this object lives. The lock is the
-// kernel's (flock), so it ends with the process however that ends; the file stays and says who
-// holds it or held it last (process, host, boot). Where flock is not supported the file's content
-// decides: a holder of this boot of this host counts while its process exists, one of another host
-// always.
+// Keeps a second process out of a run folder while this object lives. It is a kernel lock (flock),
+// so it ends with the process, however that ends. The file stays and names the current or last
+// holder (process, host, boot). Without support for flock the file's content decides: a holder on
+// this boot of this host counts while its process exists; a holder on another host always counts.
 class RunLock {
  public:
-  // Creates the file if need be. Throws Error(kResources) naming the holder if the lock is taken,
-  // Error(kUsage) if the file cannot be written.
+  // Creates the file if it does not exist. Throws Error(kResources) naming the holder if the lock
+  // is taken, Error(kUsage) if the file cannot be written.
   explicit RunLock(std::filesystem::path path);
   ~RunLock();
   RunLock(const RunLock&) = delete;
@@ -27,18 +26,18 @@ class RunLock {
   int descriptor_ = -1;
 };
 
-// Who holds a lock, as its file says. Empty fields: not known.
+// The holder of a lock, from its file. Empty fields are unknown.
 struct LockHolder {
   long process = 0;
   std::string host;
   std::string boot;
 };
 
-// Of this process.
+// This process as a holder.
 LockHolder ThisHolder();
 std::string EncodeHolder(const LockHolder& holder);
 LockHolder ParseHolder(const std::string& text);
-// Does the process still run, as far as can be told from here?
+// True if the process may still run, as far as this host can tell.
 bool MayBeAlive(const LockHolder& holder);
 
 }  // namespace uper

@@ -18,7 +18,7 @@ struct MachineInfo {
   std::string gpu;                // empty: none used
 };
 
-// Fills what the system tells; the rest is the caller's.
+// Fills the fields that the system knows; the caller fills the rest.
 MachineInfo DescribeMachine();
 
 // run.json.
@@ -32,18 +32,18 @@ struct RunRecord {
   std::string start_time;  // UTC, ISO 8601
 };
 
-// The command without what tells about the user: of absolute paths, also behind '=', and of paths
-// below ~ only the last part stays, after ".../".
+// The command without private paths: an absolute path (also after '=') or a path below ~ keeps only
+// its last part, after ".../".
 std::vector<std::string> RecordedCommand(std::span<const std::string> arguments);
 
 // "2026-01-31T12:00:00Z" for seconds since 1970.
 std::string UtcTime(std::int64_t unix_seconds);
 
 void WriteRunRecord(const std::filesystem::path& path, const RunRecord& record);
-// Throws Error(kMissingData) if there is no such file, Error(kCorrupt) if it is not one.
+// Throws Error(kMissingData) if the file does not exist, Error(kCorrupt) if it is invalid.
 RunRecord ReadRunRecord(const std::filesystem::path& path);
 
-// summary.json; what does not exist (no evaluation) is null there.
+// summary.json; a missing value (no evaluation) is null.
 struct RunSummary {
   std::string agent;
   std::string env;

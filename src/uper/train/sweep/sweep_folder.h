@@ -17,7 +17,7 @@ namespace uper {
 //   sweep.toml   the file the sweep was started with
 //   state.json   what became of each run so far (SweepState)
 //   runs/NAME/   the run folders          logs/NAME.log   what each run printed
-//   summary.csv  one row a run            lock            held while a process runs the sweep
+//   summary.csv  one row per run          lock            held while a process runs the sweep
 //   slurm/       script, log files and job number of --slurm
 class SweepFolder {
  public:
@@ -47,35 +47,35 @@ enum class SweepStatus {
 
 std::string SweepStatusName(SweepStatus status);
 
-// What became of one run.
+// The progress of one run.
 struct SweepProgress {
   SweepStatus status = SweepStatus::kPending;
   std::optional<int> exit_code;  // of its last session that ended
   int sessions = 0;              // how often it was started
 };
 
-// One for each run of the plan, in its order.
+// One entry per run of the plan, in its order.
 using SweepState = std::vector<SweepProgress>;
 
-// state.json of a sweep that may have been started before; `plan` may have further runs. A run that
-// is finished in its folder counts as done, one that is not does not. Throws Error(kUsage) if
+// Reads state.json of a sweep that may have been started before; `plan` may have additional runs. A
+// run counts as done if and only if its folder says that it is finished. Throws Error(kUsage) if
 // the folder belongs to a sweep with other runs, Error(kCorrupt) if state.json is damaged.
 SweepState LoadSweepState(const SweepFolder& folder, const SweepPlan& plan);
-// Durable when it returns.
+// Writes state.json durably.
 void SaveSweepState(const SweepFolder& folder, const SweepPlan& plan, const SweepState& state);
 
-// Did the run reach the frames that the plan asks for?
+// True if the run has reached the frames of the plan.
 bool IsFinished(const SweepFolder& folder, const SweepRun& run);
 
 // The run's summary.json; nothing if it is not finished.
 std::optional<RunSummary> SummaryOf(const SweepFolder& folder, const SweepRun& run);
 
 // summary.csv: run, a column a key of plan.columns, status, exit_code, final_eval_return,
-// best_eval_return, frames, wall_seconds. What is not known is empty. Only the last column differs
-// when a sweep is repeated.
+// best_eval_return, frames, wall_seconds. Unknown values are empty. If a sweep is repeated, only
+// the last column differs.
 void WriteSweepSummary(const SweepFolder& folder, const SweepPlan& plan, const SweepState& state);
 
-// The value of a key in a run, whoever set it.
+// The value of a key in a run, whether the sweep sets it or not.
 std::string ValueIn(const SweepRun& run, const std::string& key);
 
 }  // namespace uper

@@ -18,7 +18,7 @@ constexpr std::size_t kLongestName = 200;  // file systems allow 255 bytes
 const char* const kEnvironmentKey = "environment.name";
 const char* const kAgentKey = "agent.name";
 
-// What may stand where a key of a sweep file starts.
+// The kinds of entry at the start of a key of a sweep file.
 const std::map<std::string, std::string>& ShortKeys() {
   static const std::map<std::string, std::string> keys = {
       {"agents", kAgentKey}, {"environments", kEnvironmentKey}, {"seeds", "seed"}};
@@ -249,7 +249,7 @@ std::vector<std::string> Columns(const Reader& reader) {
   return columns;
 }
 
-// No two keys but agent.name and environment.name end alike; names that are equal get numbers.
+// Only agent.name and environment.name have the same last part; equal names get numbers.
 std::string LastPart(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 std::string AsFileName(std::string text) {
@@ -325,7 +325,7 @@ int SweepPlan::MostThreads() const {
 SweepPlan ParseSweepPlan(std::string_view text, const std::string& source) {
   Reader reader(source);
   const std::vector<TomlEntry> entries = ReadToml(text, source);
-  if (entries.empty()) {  // rather a mistake than the wish for one run of the defaults
+  if (entries.empty()) {  // probably a mistake, not a sweep of one default run
     throw Error(ErrorKind::kUsage, source +
                                        " says nothing; a sweep has agents, environments, "
                                        "seeds, [fixed], [grid], [[list]] and [slurm]");

@@ -33,7 +33,7 @@ struct SweepRun {
   std::string_view Text(std::string_view key) const;
 };
 
-// The table [slurm]; documented in sweep_plan.cc. Empty texts and 0: Slurm's default.
+// The table [slurm]; sweep_plan.cc documents it. Empty texts and 0 mean Slurm's default.
 struct SlurmOptions {
   std::string partition, account, qos, constraint, time, memory, extra;
   int cpus = 0;  // 0: as many as the runs have threads
@@ -44,15 +44,15 @@ struct SlurmOptions {
 
 struct SweepPlan {
   std::vector<SweepRun> runs;  // at least one
-  // Keys that tell the runs apart, for tables: environment, agent, then what varies, then seed.
+  // Keys that tell the runs apart, for tables: environment, agent, the varying keys, seed.
   std::vector<std::string> columns;
   SlurmOptions slurm;
 
-  // Threads of the run that uses most; 0: one of them uses every core.
+  // Most threads of a run; 0: one run uses every core.
   int MostThreads() const;
 };
 
-// Expands and checks everything but the environments' names, which the program's registry knows.
+// Expands and checks the plan, except the environments' names, which only the registry knows.
 // Throws Error(kUsage) with source, line and the nearest key for an unknown key, a wrong type, a
 // value out of range, a key or a value given twice, a list without values.
 SweepPlan ParseSweepPlan(std::string_view text, const std::string& source);
