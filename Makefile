@@ -39,8 +39,9 @@ setup:  ## install what is missing (system packages, .venv, the Atari emulator)
 format: setup  ## clang-format all sources in place
 	@$(SOURCES) | xargs clang-format -i
 
-lint: setup  ## clang-tidy over all sources, and the layer check
+lint: setup  ## clang-tidy over all sources, the checks of layers and of words
 	@python tools/check_layers.py
+	@python tools/check_words.py
 	@cmake --preset lint --log-level=WARNING >/dev/null
 	@python tools/run_lint.py
 

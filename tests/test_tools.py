@@ -1,12 +1,17 @@
-"""The scripts behind docs/results.md, on made-up runs whose answer is known."""
+"""The checks of layers and words, and the scripts behind docs/results.md on made-up runs whose answer is known."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from scipy import stats
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import check_layers  # noqa: E402
+import check_words  # noqa: E402
 
 
 def write_run(folder, environments, returns, learning_rate=1e-4, agent="dqn", episode_frames=0):
@@ -88,3 +93,60 @@ def test_training_curves_average_the_episodes_before_a_mark(tmp_path):
     table = run_tool("training_curves.py", tmp_path, "--mark", 1000, "--image", tmp_path / "curves.png")
     assert "| minatar/breakout | `dqn` | 1 | 1 | 5.0 | 9.0 | 0.00M | 2,000 |" in table
     assert (tmp_path / "curves.png").stat().st_size > 1000
+
+
+# Part of the pattern's name, a sentence that it must find, a good sentence.
+WORDS = [
+    ("but for", "All files but for one stay.", "It is not for speed but for safety."),
+    ("'a' for per", "It saves one file a command.", "It saves one file per command."),
+    ("'a' for per", "It runs once a frame.", "Each update reads a frame."),
+    ("is said", "If it fails, that is said.", "If it fails, the program prints it."),
+    ("what is new", "The GPU takes what is new.", "The GPU takes the new records."),
+    ("chain of 'those'", "It keeps those of the runs with those that ended.", "It keeps those of the runs."),
+    ("British", "The optimiser of this colour.", "The optimizer of `initialisation` has this color."),
+    ("doubled", "It reads the the file.", "It is true that it reads."),
+    ("gone", "The growth is copied.", "The append batch is copied."),
+    ("'What ...'", "What a save writes.", "What does a save write?"),
+    ("'Of ...'", "Of the newest run.", "The name of the newest run."),
+    ("over 40 words", "one two " * 21 + "end.", "one two " * 15 + "end. " + "Three four " * 15 + "end."),
+]
+
+
+@pytest.mark.parametrize("pattern, bad, good", WORDS)
+def test_words_are_found_and_good_sentences_pass(pattern, bad, good):
+    for name, form in (("x.h", "// {}\n"), ("x.py", "# {}\n"), ("x.md", "{}\n")):
+        if name == "x.md" and "..." in pattern:
+            continue  # openings of comments
+        assert any(pattern in hit for _, hit, _ in check_words.hits_in(name, form.format(bad))), name
+        assert not list(check_words.hits_in(name, form.format(good))), name
+
+
+def test_words_name_the_line_and_leave_code_alone():
+    text = "int colour = 1;\n\n// Good words\n// and a grey one.\n"
+    assert [line for line, _, _ in check_words.hits_in("x.cc", text)] == [4]
+
+
+def test_the_table_of_folders_is_that_of_the_layer_check():
+    folders = re.findall(r"^\| `([^`]+)` \|", (ROOT / "HACKING.md").read_text(), re.MULTILINE)
+    layers = [f"src/{layer}" if layer.startswith("uper/") else layer for layer in check_layers.ALLOWED]
+    assert folders == layers
+
+
+def test_every_path_in_backticks_exists():
+    missing = []
+    for page in [ROOT / "HACKING.md", ROOT / "CONTRIBUTING.md", ROOT / "README.md"]:
+        for path in re.findall(r"`((?:src|experiments|tests|tools|docs|configs|python|examples|apps)/[\w./-]+)`", page.read_text()):
+            if not (ROOT / path).exists():
+                missing.append(f"{page.name}: {path}")
+    assert not missing
+
+
+def test_folders_headers_for_tests_and_namespaces_are_checked(tmp_path):
+    assert list(check_layers.folder_problems([f"uper/x/{i}.cc" for i in range(36)]))
+    assert not list(check_layers.folder_problems([f"uper/x/{i}.cc" for i in range(35)]))
+    file = tmp_path / "a.cc"
+    file.write_text('#include "uper/base/files/files_for_tests.h"\nnamespace uper {\n}\n')
+    assert any("only tests" in problem for problem in check_layers.problems_in(file, "uper/base/a.cc"))
+    assert not list(check_layers.problems_in(file, "uper/base/a_test.cc"))
+    assert list(check_layers.namespace_problems(file, "uper/checkpoint/a.cc"))
+    assert not list(check_layers.namespace_problems(file, "uper/base/a.cc"))

@@ -66,7 +66,7 @@ def regex(text):
 
 # Name -> expression; every match in the prose of a file is a hit.
 PATTERNS = {
-    "'but for' (say: except for)": regex(r"(?<!not )\bbut for\b"),
+    "'but for' (say: except for)": regex(r"\bbut for\b"),
     "'a' for per (say: per ...)": regex(
         rf"\b(?:{COUNT} (?:[\w-]+ )?(?:{COUNTED})|once|twice) an? (?:{PER})\b(?! (?:of|is|was|has|may|that))"),
     "'is said', 'is asked' (name who does it)": regex(r"\b(?:is|are|was|were) (?:said|asked)\b"),
@@ -83,6 +83,7 @@ OPENINGS = {
     "opening 'What ...' (say what it is or does)": re.compile(r"What (?![^.]*\?)"),
     "opening 'Of ...' (name the thing)": re.compile(r"Of (?:the|a|an|those|that|its|what|one|all)\b"),
 }
+NOT_FOR = re.compile(r"\bnot for\b[^.;:]*$")  # "not for speed but for safety"
 LONG = f"sentence over {MAX_WORDS} words"
 SENTENCE_END = re.compile(r"[.!?:](?=\s+[A-Z`\"(*\[_]|\s*$)|[.!?]\)(?=\s|$)")
 WORD = re.compile(r"\S*[A-Za-z_]\S*")
@@ -171,7 +172,8 @@ def hits_in(name, text):
     """(line, pattern, excerpt) of everything in one file's prose."""
     for block in blocks_of(name, text):
         prose = masked(" ".join(line for _, line in block))
-        found = [(match.start(), pattern) for pattern, expression in PATTERNS.items() for match in expression.finditer(prose)]
+        found = [(match.start(), pattern) for pattern, expression in PATTERNS.items() for match in expression.finditer(prose)
+                 if not (match.group() == "but for" and NOT_FOR.search(prose, 0, match.start()))]
         found += [(begin + 1 if begin else 0, LONG) for begin in long_sentences(prose)]
         if not name.endswith(".md"):
             found += [(0, pattern) for pattern, expression in OPENINGS.items() if expression.match(prose)]

@@ -28,6 +28,7 @@ def build(preset, *targets):
 def stages(soak):
     """(name, commands); the last command's output is searched for counts of tests."""
     yield "layers", [["python", "tools/check_layers.py"]]
+    yield "words", [["python", "tools/check_words.py"]]
     yield "format", [["bash", "-c", f"{SOURCES} | xargs clang-format --dry-run --Werror"]]
     yield "release", [*build("release"), ["ln", "-sfn", "release/uper", "build/uper"], ctest("release")]
     yield "asan-ubsan", [*build("asan-ubsan", "tests"), ctest("asan-ubsan")]
