@@ -79,7 +79,7 @@ def space_invaders(game, generator):
 
 
 def sparing_space_invaders(game, generator):
-    """Lets the aliens come down: shoots the lowest row but for its leftmost alien, which then reaches the bottom row
+    """Lets the aliens come down: shoots the lowest row except for its leftmost alien, which then reaches the bottom row
     with the cannon safe behind it, turns at the wall and wins; or the cannon runs into it."""
     lowest = max(row for row in range(10) if game.alien_map[row].any())
     columns = [column for column in range(10) if game.alien_map[lowest, column]]

@@ -13,7 +13,7 @@ HEAD = """# The paper's claims, tested
 
 Made by `uper reproduce all` (default seeds) and `tools/claims_page.py`. A claim **holds** or **fails**
 when the 95 % bootstrap interval of its statistic lies wholly on or against the claimed side, else it is
-*undecided*. Statistics were fixed before the runs, but for 24b and one
+*undecided*. Statistics were fixed before the runs, except for 24b and one
 setting of the gridworld (deviations.md). L: line of the paper's LaTeX source. Claims about
 eight panels count as holding when the worst panel does; the panels are in `claims.json`.
 """

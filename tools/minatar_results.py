@@ -23,7 +23,7 @@ from uper_plots.run import read_metrics  # noqa: E402
 
 LAST_EPISODES = 100
 MARKS = [250_000, 500_000, 1_000_000]
-# Agent -> (source, agent) in the reference file: the same settings, but for the step size of "dqn", which the
+# Agent -> (source, agent) in the reference file: the same settings, except for the step size of "dqn", which the
 # authors chose for each game.
 CHOSEN = "dqn, chosen step size"
 PUBLISHED = {"dqn": ("minatar_paper_plot", "DQN"), CHOSEN: ("minatar_paper_plot", "DQN"),
