@@ -67,8 +67,8 @@ std::vector<IterationTime> TimeTraining(const TimedTraining& training, int threa
       start = std::chrono::steady_clock::now();
       return;
     }
-    times.push_back({.seconds = SecondsSince(start),
-                     .environment_seconds = running->times().environment});
+    times.push_back(
+        {.seconds = SecondsSince(start), .environment_seconds = running->times().environment});
   };
   Trainer trainer(config, RunFolder(folder.path()), MakeTrainerParts(config, pool),
                   {.progress = record, .warn = warn});

@@ -17,9 +17,7 @@ void Decode(const json& from, double& value) { value = from; }
 void Decode(const json& from, RunningMean& mean) {
   mean = {.sum = from.at(0), .count = from.at(1)};
 }
-void Decode(const json& from, std::optional<double>& value) {
-  value = OptionalFrom(from);
-}
+void Decode(const json& from, std::optional<double>& value) { value = OptionalFrom(from); }
 
 // Calls visit(name, member) for everything that the window saves.
 template <typename Visitor>

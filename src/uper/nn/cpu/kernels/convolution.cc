@@ -8,7 +8,8 @@
 namespace uper::cpu {
 namespace {
 
-constexpr int kConvolutionWeightRows = 64;  // largest number of rows of the weight gradient in one task
+constexpr int kConvolutionWeightRows =
+    64;  // largest number of rows of the weight gradient in one task
 // Approximate number of terms in one chain of additions of the weight gradient.
 constexpr int kChain = 256;
 
