@@ -32,7 +32,7 @@ class StaticEnvironment final : public Environment {
               .width = width,
               .frame_stack = stack,
               .max_frames_per_step = 4,
-              .input_scale = 1.0F / 255},
+              .input_scale = stack > 1 ? 1.0F / 255 : 1},
         stream_(7, "static", index),
         on_step_(std::move(on_step)) {}
 

@@ -104,15 +104,17 @@ class Game {
     for (std::size_t i = 0; i < kEnvironments; ++i) {
       ObservationStack& seen = seen_[i];
       if (in_episode_[i] == 0) {
-        environments_[i]->Reset(seen.next());
+        const std::span<std::byte> frame = seen.next();
+        environments_[i]->Reset(frame);
         seen.Start();
-        store.Start(i, seen.next());
+        store.Start(i, frame);
         model.Start(i, Seen(i));
         in_episode_[i] = 1;
         continue;
       }
       const int action = static_cast<int>(policy_.UniformInt(3));
-      const TimeStep step = environments_[i]->Step(action, seen.next());
+      const std::span<std::byte> frame = seen.next();
+      const TimeStep step = environments_[i]->Step(action, frame);
       seen.Push();
       const StoredStep stored{.action = action,
                               .outcome = {.reward = step.reward,
@@ -120,7 +122,7 @@ class Game {
                                           .terminated = step.terminated,
                                           .truncated = step.truncated,
                                           .noisy = step.noisy}};
-      store.Add(i, stored, seen.next());
+      store.Add(i, stored, frame);
       model.Step(i, stored, Seen(i));
       in_episode_[i] = step.last() ? 0 : 1;
     }
