@@ -203,7 +203,7 @@ class DeviceEngine final : public Engine {
   bool queued_behind_decisions_ = false;  // updates, since the last decisions
   std::uint64_t mirrored_frames_ = 0;     // up to here
   std::vector<double> probabilities_;     // [batch]
-  // Of the draws of a call, [DeviceReplay::kMaxUpdatesPerCall, batch].
+  // The draws of a call, [DeviceReplay::kMaxUpdatesPerCall, batch].
   std::vector<double> uniforms_;
   std::vector<std::uint64_t> ids_;
   std::vector<float> weights_;

@@ -22,7 +22,8 @@ enum class Lookahead {
   kActors,   // and actors may decide, and play the next round, before this one is stored
 };
 
-// What an actor sees: now, or, if its newest frame is not stored yet, as soon as that is.
+// The view of an actor: its stacked observation now or, with `next`, as soon as that frame is
+// stored.
 struct ActorView {
   std::size_t actor = 0;
   std::optional<NextFrame> next;
@@ -49,13 +50,12 @@ class Engine {
   // without kActors.
   virtual std::span<std::byte> ReserveFrames(std::uint64_t first, std::size_t count) = 0;
 
-  // The values of all actions, for what the actors of the views see: asked for, and then waited
-  // for; [view, action], valid until the next command. REQUIRES: everything seen is stored, or
-  // named by a view and reserved.
+  // The values of all actions for each view, in two steps; [view, action], valid until the next
+  // command. REQUIRES: every frame of a view is stored, or it is `next` and in reserved memory.
   virtual void BeginDecisions(std::span<const ActorView> views) = 0;
   virtual std::span<const float> AwaitActionValues() = 0;
 
-  // Updates, one after another: each draws a batch, learns from it and sets its priorities. Throws
+  // Makes updates in order: draws the batch, learns from it, sets its priorities. Throws
   // Error(kNumeric), naming the transitions, if an update was not finite; a later command may throw
   // it instead.
   virtual void Learn(int updates, double importance_exponent) = 0;
@@ -74,7 +74,7 @@ class Engine {
 
 // Learner, store, replay and sink must outlive the engine.
 
-// Draws and gathers on the host, and makes updates when they are asked for.
+// Draws and gathers on the host. Learn() makes its updates at once.
 std::unique_ptr<Engine> MakeHostEngine(const EngineSpec& spec, Learner& learner,
                                        TransitionStore& store, UpdateSink& sink);
 // Queues updates on the device of the learner and the replay memory beside it. The store stays the

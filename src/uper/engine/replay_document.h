@@ -12,7 +12,7 @@
 
 namespace uper {
 
-// What the checkpoints of all kinds of replay memories have in common.
+// The part of a checkpoint that all kinds of replay memories share.
 
 // The part "replay" of the document: all of the buffer but its raw priorities.
 nlohmann::json ReplayDocument(const ReplayBufferState& buffer, std::uint64_t masks_position);

@@ -114,7 +114,7 @@ class StoreOf final : public TransitionStore {
   Replay replay_;
   Pending pending_;
   std::vector<NStepAccumulator<Observation>> steps_;  // [environment]
-  // What the agents see, filled when somebody asks.
+  // The stacked observations of the agents; current() fills them.
   mutable std::vector<std::uint8_t> shown_;  // [environment]: its part is up to date
   mutable std::vector<std::byte> current_;   // [environment, observation]
   // Kept for Save: tensors are views.

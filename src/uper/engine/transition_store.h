@@ -45,10 +45,10 @@ struct TransitionStoreOptions {
   std::size_t MemoryBytes() const;  // that a store will allocate in the end
 };
 
-// From the steps of environments to batches of transitions: what the agents see, n-step returns
-// (of each environment by itself) and replay. Observations are stored whole, or as stacks of frames
-// that are stored once each: an agent then sees [depth, frame], in the order of core/frame_stack.h.
-// Adding a step allocates nothing. Not thread-safe.
+// Turns the steps of environments into batches of transitions: observations of the agents, n-step
+// returns for each environment by itself, and replay. Observations are stored whole, or as stacks
+// of frames. A frame is stored once; an agent then sees [depth, frame] in the order of
+// core/frame_stack.h. Adding a step allocates nothing. Not thread-safe.
 class TransitionStore {
  public:
   virtual ~TransitionStore() = default;
@@ -59,10 +59,10 @@ class TransitionStore {
   virtual void Add(std::size_t environment, const StoredStep& step,
                    std::span<const std::byte> observation) = 0;
 
-  // What the agents see now, [environment, observation]; valid until the next Start or Add.
+  // The agents' observations now, [environment, observation]; valid until the next Start or Add.
   virtual std::span<const std::byte> current() const = 0;
-  // What an agent sees, [depth], as slots of Frames() (FrameStore::kZeroSlot: zeros); with `next`:
-  // as soon as that frame is stored. REQUIRES: frames are stacked.
+  // An agent's observation as slots of Frames(), [depth] (FrameStore::kZeroSlot: zeros). With
+  // `next`: as soon as that frame is stored. REQUIRES: frames are stacked.
   virtual void StackSlots(std::size_t environment, const std::optional<NextFrame>& next,
                           std::span<std::uint32_t> slots) const = 0;
 

@@ -10,7 +10,8 @@
 
 namespace uper {
 
-// What one update found. The spans hold [batch] entries, during the call of the sink.
+// The results of one update. The spans have [batch] entries and are valid during
+// UpdateSink::Take().
 struct UpdateReport {
   double loss = 0;
   double gradient_norm = 0;

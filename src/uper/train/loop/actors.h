@@ -19,7 +19,7 @@ namespace uper {
 
 using EnvironmentMaker = std::function<std::unique_ptr<Environment>(std::uint64_t index)>;
 
-// What an actor did in a round: a step, or a reset.
+// An actor's part of a round: a step, or a reset.
 struct ActorStep {
   bool was_reset = false;
   int action = 0;                         // of the step

@@ -23,7 +23,7 @@ void AwaitPlayed(Actors& actors, std::size_t i) {
   }
 }
 
-// What was played, in words.
+// The step as text.
 std::string Words(const ActorStep& played) {
   std::string words = played.was_reset ? "reset" : std::to_string(played.action);
   if (!played.was_reset) {

@@ -8,8 +8,8 @@
 
 namespace uper {
 
-// What is due when: evaluations, rows of the log and checkpoints by frames; updates and copies of
-// the target network by frames or updates. Not thread-safe.
+// Says when something is due: evaluations, rows of the log and checkpoints by frames; updates and
+// copies of the target network by frames or updates. Not thread-safe.
 class Calendar {
  public:
   struct Due {
@@ -26,7 +26,7 @@ class Calendar {
   // Evaluation, log and checkpoint are done up to here; -1: not even those before the first frame.
   std::int64_t finished_frames() const { return finished_frames_; }
   void FinishFrames(std::int64_t frames) { finished_frames_ = frames; }
-  // What is due at this number of frames and not done yet.
+  // Everything that is due at this number of frames and not done yet.
   Due DueAt(std::int64_t frames) const;
 
   // A step led from one number of frames to another, and the store has so many transitions: adds

@@ -17,10 +17,10 @@
 namespace uper {
 
 // Plays rounds. In a round every environment plays the action that was chosen for it, or is reset
-// if its episode has ended; everything is stored in the order of the actors; the next actions are
-// chosen; and the updates that became due are made. An action is chosen before the updates of the
-// same round, as in DQN Zoo: so updates and environments do not depend on each other and may
-// overlap, as far as the engine allows (Lookahead). Results do not depend on that. Not thread-safe.
+// if its episode has ended. The loop stores these steps in the order of the actors, chooses the
+// next actions and makes the updates that became due. As in DQN Zoo it chooses an action before the
+// updates of the same round. So updates and environments do not depend on each other. They may
+// overlap as far as the engine allows (Lookahead); results stay the same. Not thread-safe.
 class RoundLoop {
  public:
   RoundLoop(const RunConfig& config, Actors& actors, TransitionStore& store, Engine& engine,
@@ -69,7 +69,7 @@ class RoundLoop {
   std::int64_t frames_ = 0;
   std::int64_t episodes_ = 0;
 
-  // Of the round under way, or the last one.
+  // The round under way, or the last one.
   bool must_end_ = false;
   std::int64_t round_frames_ = 0;      // frames before it
   std::uint64_t round_frame_id_ = 0;   // of the first frame that it stores, if frames are stacked

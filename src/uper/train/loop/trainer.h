@@ -32,7 +32,7 @@ struct TrainingProgress {
   bool evaluating = false;          // an evaluation begins, which may take minutes
 };
 
-// What the trainer tells the outside; it never prints itself.
+// Calls that tell the outside about a run; the trainer itself never prints.
 struct TrainerCallbacks {
   std::function<void(const TrainingProgress&)> progress;
   std::function<void(const std::string&)> warn;
@@ -56,8 +56,8 @@ struct TrainerParts {
 // thread-safe.
 class Trainer {
  public:
-  // Continues from the newest checkpoint of the folder if there is one; what was skipped on the way
-  // is told through `warn`. Throws Error(kCorrupt) if there are checkpoints but none loads.
+  // Continues from the newest checkpoint of the folder if there is one; `warn` gets the reasons for
+  // skipping others. Throws Error(kCorrupt) if there are checkpoints but none loads.
   Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts parts,
           TrainerCallbacks callbacks);
 

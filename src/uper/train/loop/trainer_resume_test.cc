@@ -63,8 +63,8 @@ TEST_F(TrainerResumeTest, AMemoryOnTheGpuChangesNothing) {
   RunConfig buffer_max = StackConfig(3);
   buffer_max.replay.weight_normalization = WeightNormalization::kBufferMax;
   buffer_max.replay.largest_priority_decay = 0.99;
-  RunConfig rows =
-      StackConfig(12);  // 12 updates a round, more than at once, and copies between them
+  RunConfig rows = StackConfig(
+      12);  // 12 updates per round, with target copies between them: more than one call takes
   rows.replay.batch_size = 12;
   rows.agent.learn_period_frames = 4;
   rows.agent.target_period_frames = 0;

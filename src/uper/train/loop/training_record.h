@@ -6,7 +6,7 @@
 
 namespace uper {
 
-// What a run measures of itself: the window of the next row of metrics.csv, and where time went.
+// The measurements of a run: the window of the next row of metrics.csv, and the time of each phase.
 class TrainingRecord final : public UpdateSink {
  public:
   // Adds what an update found to the window.

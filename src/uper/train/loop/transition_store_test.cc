@@ -128,7 +128,7 @@ class Game {
     }
   }
 
-  // What all environments show, one after the other.
+  // The observations of all environments, one after the other.
   Bytes AllSeen() const {
     Bytes all;
     for (std::size_t i = 0; i < kEnvironments; ++i) {
