@@ -83,9 +83,9 @@ HeadForwardMean CudaLearner::MeansOf(const float* hidden, CudaHeadMeanWeights& t
           .values = member_values_.data()};
 }
 
-// Computes target_rules_ for s_t: from the means in member_values_, or from the outputs of all
+// Computes target_actions_ for s_t: from the means in member_values_, or from the outputs of all
 // actions.
-void CudaLearner::EnqueueTargetRules(ParameterSet& from) {
+void CudaLearner::EnqueueTargetActions(ParameterSet& from) {
   const bool ensemble = spec_.loss.target_rule == TargetRule::kEnsemble;
   if (spec_.loss.head == HeadKind::kCategorical) {
     const PassIndex pass = ChoosingPass();
@@ -105,7 +105,7 @@ void CudaLearner::EnqueueTargetRules(ParameterSet& from) {
   } else if (!ensemble) {
     return;  // LaunchForwardMean() has chosen the actions
   }
-  LaunchChoose(head_, spec_.batch, ensemble, member_values_.data(), target_rules_.data(), main_);
+  LaunchChoose(head_, spec_.batch, ensemble, member_values_.data(), target_actions_.data(), main_);
 }
 
 // Computes the target's actions, then the outputs of the taken actions and of the target's actions.
@@ -116,11 +116,11 @@ void CudaLearner::EnqueueForwardChosen(ParameterSet& from) {
         MeansOf(activations_[pass].hidden(), pass == kNext ? from.tables : target_mean_weights_,
                 spec_.batch);
     if (spec_.loss.target_rule != TargetRule::kEnsemble) {
-      means.chosen = target_rules_.data();
+      means.chosen = target_actions_.data();
     }
     LaunchForwardMean(means, main_, LaunchOrder::kOverlapPrevious);
   }
-  EnqueueTargetRules(from);
+  EnqueueTargetActions(from);
   const std::array selections{HeadForwardChosen{.w = from.online.data() + head_w_,
                                                 .hidden = activations_[kOnline].hidden(),
                                                 .actions = Staged<int>(from, batch_layout_.a_tm1),
@@ -130,7 +130,7 @@ void CudaLearner::EnqueueForwardChosen(ParameterSet& from) {
                                                 .parts = online_parts_.data()},
                               HeadForwardChosen{.w = target_.data() + head_w_,
                                                 .hidden = activations_[kTarget].hidden(),
-                                                .actions = target_rules_.data(),
+                                                .actions = target_actions_.data(),
                                                 .sample_stride = head_.members,
                                                 .member_stride = 1,
                                                 .parts = target_parts_.data()}};
@@ -146,7 +146,7 @@ LossCall CudaLearner::LossCallOf(ParameterSet& from) {
           .online_bias = from.online.data() + head_b_,
           .target_bias = target_.data() + head_b_,
           .actions = Staged<int>(from, batch_layout_.a_tm1),
-          .target_rules = target_rules_.data(),
+          .target_actions = target_actions_.data(),
           .r_t = Staged<float>(from, batch_layout_.r_t),
           .discount_t = Staged<float>(from, batch_layout_.discount_t),
           .weights = Staged<float>(from, batch_layout_.weights),
