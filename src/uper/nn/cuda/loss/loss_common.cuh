@@ -6,7 +6,7 @@
 
 namespace uper::cuda {
 
-// What the kernels of the losses share.
+// Functions that the kernels of the losses share.
 
 __device__ inline bool Learns(const LossCall& call, int b, int k) {
   return (call.masks[b] >> k & 1) != 0;
@@ -14,7 +14,7 @@ __device__ inline bool Learns(const LossCall& call, int b, int k) {
 
 // 1 / number of terms in the batch's mean. Every warp computes it alone.
 __device__ inline double SampleScale(const LossCall& call) {
-  if (call.loss.member_weighting == MemberWeighting::kSum) return 1.0 / call.batch;
+  if (call.loss.member_weighting != MemberWeighting::kMean) return 1.0 / call.batch;
   const std::uint64_t members = ~std::uint64_t{0} >> (64 - call.shape.members);
   int terms = 0;
   for (int b = static_cast<int>(threadIdx.x) % kWarpSize; b < call.batch; b += kWarpSize) {
