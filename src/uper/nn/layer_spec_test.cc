@@ -43,6 +43,17 @@ TEST(LayerSpecTest, KindsNamesAndShapes) {
   EXPECT_EQ(layers[0].convolution.kernel, 3);
 }
 
+TEST(LayerSpecTest, ShapesOfTheNatureNetwork) {
+  const std::vector<LayerSpec> layers = MakeLayers(NatureNetwork({.actions = 6}));
+  const std::vector<int> ins[] = {{84, 84, 4}, {20, 20, 32}, {9, 9, 64}, {1, 1, 3136}, {1, 1, 512}};
+  const std::vector<int> outs[] = {{20, 20, 32}, {9, 9, 64}, {7, 7, 64}, {1, 1, 512}, {1, 1, 6}};
+  ASSERT_EQ(layers.size(), std::size(ins));
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    EXPECT_EQ(Numbers(layers[i].in), ins[i]) << layers[i].name;
+    EXPECT_EQ(Numbers(layers[i].out), outs[i]) << layers[i].name;
+  }
+}
+
 TEST(LayerSpecTest, TensorsOfALayerAreNamedByItAndFollowEachOther) {
   std::size_t next = 0;
   for (const LayerSpec& layer : MakeLayers(SmallNetwork())) {

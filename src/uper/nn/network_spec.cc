@@ -7,14 +7,6 @@ namespace uper {
 
 void NetworkSpec::Validate() const { MakeLayers(*this); }
 
-std::vector<ImageShape> NetworkSpec::FeatureMaps() const {
-  std::vector<ImageShape> maps{input.shape()};
-  for (const LayerSpec& layer : MakeLayers(*this)) {
-    if (layer.kind == LayerKind::kConvolution) maps.push_back(layer.out);
-  }
-  return maps;
-}
-
 NetworkSpec NatureNetwork(const HeadSize& head) {
   return {.input = {.height = 84,
                     .width = 84,

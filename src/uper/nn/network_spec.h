@@ -63,9 +63,6 @@ struct NetworkSpec {
   void Validate() const;
 
   // The functions below REQUIRE a valid spec.
-
-  // The input and the output of each convolution.
-  std::vector<ImageShape> FeatureMaps() const;
   int observation_size() const { return input.shape().size(); }
   int hidden_total() const { return separate_hidden ? members * hidden_units : hidden_units; }
   int member_outputs() const { return members * outputs; }  // per action

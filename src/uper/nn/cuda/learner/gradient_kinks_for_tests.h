@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "uper/nn/learner.h"
@@ -17,10 +17,8 @@ namespace uper::cuda {
 // is close to a kink may fall on either side of it by rounding. Computed with plain loops in
 // double.
 struct Kinks {
-  // The smallest
-  // input of a ReLU
-  //  and the smallest lead of a greedy action, each relative to the sum of the magnitudes of its
-  // terms.
+  // The smallest input of a ReLU and the smallest lead of a greedy action. Each is relative to the
+  // sum of the magnitudes of its terms.
   double relu = 1;
   double greedy = 1;
 };
@@ -81,26 +79,27 @@ class KinkFinder {
     return std::max(0.0, sum.value);
   }
 
-  Numbers Dense(std::span<const float> p, const std::string& name, const Numbers& x, bool watched) {
-    const ParameterView& b = layout_.Find(name + "/b");
-    const float* w = p.data() + layout_.Find(name + "/w").offset;
+  Numbers Dense(std::span<const float> p, const LayerSpec& layer, const Numbers& x, bool watched) {
+    const float* w = p.data() + layer.weights.offset;
+    const float* bias = p.data() + layer.bias.offset;
+    const int units = layer.outputs();
     Numbers result;
-    for (std::size_t u = 0; u < b.size(); ++u) {
+    for (int u = 0; u < units; ++u) {
       Sum sum;
-      sum.Add(double{p[b.offset + u]});
-      for (std::size_t i = 0; i < x.size(); ++i) sum.Add(x[i] * double{w[i * b.size() + u]});
+      sum.Add(double{bias[u]});
+      for (std::size_t i = 0; i < x.size(); ++i) sum.Add(x[i] * double{w[i * units + u]});
       result.push_back(Relu(sum, watched));
     }
     return result;
   }
 
-  Numbers Convolution(std::span<const float> p, std::size_t layer, const Numbers& x, bool watched) {
-    const ConvolutionSpec& spec = spec_.network.convolutions[layer];
-    const ImageShape in = spec_.network.FeatureMaps()[layer];
-    const ImageShape out = spec_.network.FeatureMaps()[layer + 1];
-    const std::string name = "conv" + std::to_string(layer + 1);
-    const float* w = p.data() + layout_.Find(name + "/w").offset;
-    const float* bias = p.data() + layout_.Find(name + "/b").offset;
+  Numbers Convolution(std::span<const float> p, const LayerSpec& layer, const Numbers& x,
+                      bool watched) {
+    const ConvolutionSpec& spec = layer.convolution;
+    const ImageShape& in = layer.in;
+    const ImageShape& out = layer.out;
+    const float* w = p.data() + layer.weights.offset;
+    const float* bias = p.data() + layer.bias.offset;
     const int row = spec.kernel * in.channels;
     Numbers result;
     for (int place = 0; place < out.height * out.width; ++place) {
@@ -119,20 +118,18 @@ class KinkFinder {
   }
 
   Numbers Hidden(std::span<const float> p, Numbers x, bool watched) {
-    for (std::size_t i = 0; i < spec_.network.convolutions.size(); ++i) {
-      x = Convolution(p, i, x, watched);
+    for (const LayerSpec& layer : layout_.torso()) {
+      x = layer.kind == LayerKind::kConvolution ? Convolution(p, layer, x, watched)
+                                                : Dense(p, layer, x, watched);
     }
-    for (std::size_t i = 0; i < spec_.network.dense.size(); ++i) {
-      x = Dense(p, "dense" + std::to_string(i + 1), x, watched);
-    }
-    return Dense(p, "hidden", x, watched);
+    return x;
   }
 
   void FindTies(std::span<const float> p, const Numbers& hidden) {
     const NetworkSpec& n = spec_.network;
     const bool ensemble = spec_.loss.target_rule == TargetRule::kEnsemble;
-    const float* w = p.data() + layout_.Find("head/w").offset;
-    const float* bias = p.data() + layout_.Find("head/b").offset;
+    const float* w = p.data() + layout_.head().weights.offset;
+    const float* bias = p.data() + layout_.head().bias.offset;
     for (int chooser = 0; chooser < (ensemble ? 1 : n.members); ++chooser) {
       std::vector<Sum> values(n.actions);
       for (int a = 0; a < n.actions; ++a) {

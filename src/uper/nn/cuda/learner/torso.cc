@@ -1,7 +1,7 @@
 #include "uper/nn/cuda/learner/torso.h"
 
 #include <algorithm>
-#include <string>
+#include <utility>
 
 #include "uper/base/arithmetic.h"
 #include "uper/base/check.h"
@@ -25,7 +25,7 @@ DeviceBuffer<int> Table(const std::vector<int>& values) {
 
 Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Options& options)
     : options_(options), input_(spec.input) {
-  AddLayers(spec, layout);
+  AddLayers(layout);
   AddPixelTables();
   const bool supports_stack = options.precision == Precision::kFp32 && AreFloat4Aligned() &&
                               SupportsConvStack(spec.input, spec.convolutions);
@@ -46,37 +46,22 @@ Torso::Torso(const NetworkSpec& spec, const ParameterLayout& layout, const Optio
   AddWeightParts();
 }
 
-void Torso::AddLayers(const NetworkSpec& spec, const ParameterLayout& layout) {
-  const auto add = [&](const std::string& name, Layer layer) {
-    const ParameterView& w = layout.Find(name + "/w");
-    layer.w = w.offset;
-    layer.b = layout.Find(name + "/b").offset;
-    UPER_CHECK(layer.b == w.offset + w.size(), "a layer's bias follows its weights");
+void Torso::AddLayers(const ParameterLayout& layout) {
+  for (const LayerSpec& s : layout.torso()) {
+    Layer layer;
+    layer.convolution = s.kind == LayerKind::kConvolution;
+    layer.in = s.in;
+    layer.out = s.out;
+    layer.spec = s.convolution;
+    layer.w = s.weights.offset;
+    layer.b = s.bias.offset;
+    UPER_CHECK(layer.b == layer.w + s.weights.size(), "a layer's bias follows its weights");
+    if (layer.convolution) {
+      if (!layers_.empty()) SetBorders(layer);
+      AddTables(layer);
+    }
     layers_.push_back(std::move(layer));
-  };
-  const std::vector<ImageShape> images = spec.FeatureMaps();
-  for (std::size_t i = 0; i < spec.convolutions.size(); ++i) {
-    Layer layer;
-    layer.convolution = true;
-    layer.in = images[i];
-    layer.out = images[i + 1];
-    layer.spec = spec.convolutions[i];
-    if (i > 0) SetBorders(layer);
-    AddTables(layer);
-    add("conv" + std::to_string(i + 1), std::move(layer));
   }
-  int inputs = images.back().size();
-  const auto add_dense = [&](const std::string& name, int units) {
-    Layer layer;
-    layer.in.channels = inputs;
-    layer.out.channels = units;
-    add(name, std::move(layer));
-    inputs = units;
-  };
-  for (std::size_t i = 0; i < spec.dense.size(); ++i) {
-    add_dense("dense" + std::to_string(i + 1), spec.dense[i]);
-  }
-  add_dense("hidden", spec.hidden_total());
 }
 
 // Input row y = stride * Y + r contributes to the output rows Y, Y - 1, ..., Y - (taps - 1).

@@ -120,7 +120,7 @@ class Torso {
     DeviceBuffer<int> mask_rows;  // [batch, position]: in the layer's input
   };
 
-  void AddLayers(const NetworkSpec& spec, const ParameterLayout& layout);
+  void AddLayers(const ParameterLayout& layout);
   void SetBorders(Layer& layer) const;
   void AddTables(Layer& layer) const;
   std::vector<StridePhase> PhasesOf(const Layer& layer, const Layer& before) const;

@@ -146,14 +146,10 @@ std::vector<Difference> CompareUpdate(cpu::CpuLearner& cpu, CudaLearner& gpu, co
 }
 
 // Number of ReLUs in an update's forward pass.
-double RelusOf(const LearnerSpec& spec) {
-  double units = spec.network.hidden_total();
-  for (const int dense : spec.network.dense) units += dense;
-  const std::vector<ImageShape> images = spec.network.FeatureMaps();
-  for (std::size_t i = 1; i < images.size(); ++i) {
-    units += double{1} * images[i].height * images[i].width * images[i].channels;
-  }
-  return spec.batch * units;
+double RelusOf(const ParameterLayout& layout, int batch) {
+  double units = 0;
+  for (const LayerSpec& layer : layout.torso()) units += layer.outputs();
+  return batch * units;
 }
 
 // `updates` updates, each from the CPU's state. If an update differs, it must be so close to a kink
@@ -195,7 +191,7 @@ void ExpectSameUpdates(const Agent& agent, int updates) {
     }
     if (i % 100 == 99) cpu.CopyTarget();
   }
-  EXPECT_LE(at_kinks, std::max(1.0, updates * RelusOf(agent.spec) / 4e6));
+  EXPECT_LE(at_kinks, std::max(1.0, updates * RelusOf(cpu.layout(), agent.spec.batch) / 4e6));
 }
 
 TEST_F(CudaUpdateTest, EveryAgentUpdatesAsOnTheCpu) {
