@@ -112,7 +112,7 @@ class CudaReplay final : public DeviceReplay, private ReplayGraphNodes {
   std::array<ReservedFrames, 3> reserved_frames_;
   std::size_t next_reserved_ = 0;
 
-  // Of the draw in progress.
+  // The samples of the draw in progress.
   DeviceBuffer<std::uint32_t> slots_;
   DeviceBuffer<double> probabilities_;
   DeviceBuffer<std::uint8_t> noisy_;

@@ -251,7 +251,7 @@ __device__ double UnitProbability(const ReplayMemory& memory, const ReplayInputs
   return 1;
 }
 
-// What all samples of a draw share.
+// The part of a draw that all its samples share.
 struct DrawState {
   std::size_t entry;  // index into the rings
   ReplayInputs inputs;
@@ -306,7 +306,7 @@ template <int kBatchThreads>
 __device__ void GatherSample(const ReplayDraw& draw, int sample) {
   __shared__ std::size_t slot;
   const ReplayMemory& memory = draw.memory;
-  // Finding the slot again takes less time than waiting for the block that draws.
+  // It takes less time to find the slot again than to wait for the block that draws.
   if (threadIdx.x == 0) slot = DrawState(draw).Sample(draw, sample).slot;
   __syncthreads();
   const std::byte* record = memory.records + slot * memory.record_bytes;

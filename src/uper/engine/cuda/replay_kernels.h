@@ -61,7 +61,7 @@ struct ReplayMemory {
   ReplayNumbers* numbers = nullptr;
 };
 
-// What the host has added and evicted. The new records are in pinned memory.
+// The transitions that the host has added and evicted. New records are in pinned memory.
 // REQUIRES: old_first_id <= first_id <= old_next_id <= next_id.
 struct AppendBatch {
   std::uint64_t old_first_id = 0, first_id = 0;  // [old_first_id, first_id) are evicted
@@ -110,7 +110,7 @@ struct ReplayDraw {
 // ReplayGraphNodes.
 void LaunchBatch(const ReplayDraw& draw, bool on_critical_path, cudaStream_t stream);
 
-// What an update reports to the host: rings in pinned memory, [ring, batch] except `headers`.
+// The report of an update to the host: rings in pinned memory, [ring, batch] except `headers`.
 struct ReplayReportHeader {
   UpdateState update;
   int massless = 0;

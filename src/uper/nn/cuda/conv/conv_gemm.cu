@@ -59,7 +59,7 @@ struct Pitches {
         column(PitchOf(call.channels, 1)) {}
 };
 
-// What a block computes: at most kRows positions of one image, and kColumns columns. A warp
+// A block computes at most kRows positions of one image, and kColumns columns. A warp
 // computes 16 columns at half of the positions, 8 positions per tile. Warps split channels and
 // taps, or only channels. So a warp needs few registers and leaves room for kernels on the critical
 // path.
@@ -356,8 +356,8 @@ int MostTaps(const ConvGemmBatch& call) {
   return most;
 }
 
-// What the kernel divides: thread numbers by groups of four channels, and groups of eight channels
-// over all taps.
+// Whether SmallDivision applies: to thread numbers by `quads`, and to the groups of eight channels
+// over all taps by `eights`.
 bool HasSmallDivisions(const ConvGemmBatch& call) {
   const long long quads = call.channels / 4;
   const long long eights = call.channels / 8;

@@ -113,7 +113,8 @@ __device__ void LoadWeights(const float* w, float* weights) {
   __pipeline_wait_prior(0);
 }
 
-// What a warp's channels add to the results: [8 positions][see AddDoubleMma()]; filters are rows.
+// Adds the products of a warp's channels to `sums`: [8 positions][see AddDoubleMma()]. Filters are
+// rows.
 template <typename Layer>
 __device__ void Multiply(const float* image, const float* weights,
                          double (&sums)[Share<Layer>::kTiles][4]) {

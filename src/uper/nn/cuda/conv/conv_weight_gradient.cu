@@ -211,7 +211,7 @@ class SegmentWalk {
   int row_end_step_;
 };
 
-// What a lane needs for one position.
+// The inputs and derivatives that a lane needs for one position.
 template <typename S>
 struct Place {
   float window[S::kTapRows][S::kKernel][S::kLaneChannels];

@@ -42,8 +42,8 @@ __device__ void StartRows(const float* from, int units, int rows, float* to,
   }
 }
 
-// What the warp's units add; samples are rows, see AddDoubleMma(). Data of samples and inputs that
-// do not exist are undefined; they only reach results that do not exist.
+// Adds the products of the warp's units to `sums`; samples are rows, see AddDoubleMma(). Data of
+// missing samples and inputs are undefined; they only reach missing results.
 __device__ void Multiply(const float* samples, const float* weights, int units,
                          double (&sums)[kSamples / 16][kInputs / 8][4]) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;

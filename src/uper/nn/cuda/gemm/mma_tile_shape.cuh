@@ -4,9 +4,9 @@
 
 namespace uper::cuda {
 
-// What the tiles of GEMMs on tensor cores share: the layout of operands in shared memory, and the
-// parts of a warp and a lane. Rows and columns come in groups of 8; two groups of A and one of B
-// are a tile of the hardware.
+// The shape that tiles of GEMMs on tensor cores share: the layout of operands in shared memory, and
+// the parts of a warp and a lane. Rows and columns come in groups of 8; two groups of A and one of
+// B are a tile of the hardware.
 template <int kRows_, int kColumns_, Contiguous kA, Contiguous kB>
 struct MmaTileShape {
   static constexpr int kRows = kRows_;

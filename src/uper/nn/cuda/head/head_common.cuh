@@ -5,7 +5,7 @@
 
 namespace uper::cuda {
 
-// What the kernels of the head share.
+// Constants and functions that the kernels of the head share.
 
 inline constexpr int kHeadThreads = 256;
 inline constexpr int kHeadWarps = kHeadThreads / kWarpSize;

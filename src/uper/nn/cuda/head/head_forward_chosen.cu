@@ -29,7 +29,7 @@ struct Selections {
   HeadForwardChosen list[kMaxSelections];
 };
 
-// What a block computes.
+// The part of the result that a block computes.
 struct SelectPlace {
   int member;
   int group;  // among the member's samples

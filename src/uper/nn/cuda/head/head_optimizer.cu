@@ -145,7 +145,7 @@ __device__ void Put(const HeadUpdate& update, const HeadPiece& piece, const Stag
   __syncwarp();
 }
 
-// What a sample adds to the gradient: its hidden units times the derivatives of its outputs.
+// The term of a sample in the gradient: its hidden units times the derivatives of its outputs.
 template <int kLane>
 struct SampleTerm {
   float units[kUnits];

@@ -11,7 +11,7 @@
 
 namespace uper::cuda {
 
-// What the tests of the CUDA learner share: agents of every kind, and the state of a learner.
+// Helpers of the CUDA learner's tests: agents of every kind, and the state of a learner.
 
 using Data = LearnerTestData;
 

@@ -124,7 +124,7 @@ class CudaLearner final : public Learner {
     bool first = true, last = true;
     bool shares_gpu = false;
   };
-  // What a graph does for the replay memory, in this order.
+  // The work that a graph does for the replay memory, in this order.
   struct GraphKey {
     bool appends = false;
     int decisions = 0, updates = 0;
@@ -195,7 +195,7 @@ class CudaLearner final : public Learner {
   FloatBuffer host_online_, host_target_, host_first_moment_, host_second_moment_;
   bool host_fresh_ = false;
 
-  // Of the update in progress.
+  // Data of the update in progress.
   PinnedBuffer<std::byte> host_batch_;
   DeviceBuffer<float>
       observations_;  // [s_tm1 and s_t, batch, observation]; only for kernels that read floats

@@ -48,7 +48,7 @@ void LaunchLoss(const LossCall& call, cudaStream_t stream,
                 LaunchOrder order = LaunchOrder::kSerial);
 
 struct StatisticsCall {
-  // Of the same samples.
+  // The loss of the same samples.
   LossCall samples;
   // [batch, 2, member, output]: scratch for the quantiles of categorical heads, else null.
   float* quantiles = nullptr;

@@ -202,7 +202,7 @@ void Check(const LossSpec& loss, int members, int outputs, int batch, const Data
   }
   for (const float x : FromGpu(gpu.d_out)) ASSERT_TRUE(std::isfinite(x));
   EXPECT_LT(RelativeError(FromGpu(gpu.d_out), expected_d), 1e-6);
-  // What a sum of this many floats can lose.
+  // The tolerance allows for the rounding of a sum of this many floats.
   EXPECT_LT(RelativeError(FromGpu(gpu.d_out), cpu_d), 1e-6 + outputs * 0x1p-24);
   EXPECT_LT(RelativeError(losses, expected_losses), 1e-6);
   EXPECT_LT(RelativeError(FromGpu(td_errors), expected_td), 1e-6);

@@ -26,7 +26,7 @@ struct FramePointerEntry {
   Copy copies[kCopies];
 };
 
-// What kernels see of a FramePointerTable.
+// The view that kernels have of a FramePointerTable.
 struct FramePointerView {
   const FramePointerEntry* entries = nullptr;  // [row, frame]; nullptr: there is no table
   // [row]: decisions before this one, in the GPU's memory. nullptr: do not check the number.

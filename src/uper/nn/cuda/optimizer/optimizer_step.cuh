@@ -32,7 +32,7 @@ struct UpdateRules {
         inside_root(rules.inside_root) {}
 };
 
-// What changes from update to update.
+// Factors that change from update to update.
 struct UpdateScales {
   float gradient_scale, rate, root_scale;
 };

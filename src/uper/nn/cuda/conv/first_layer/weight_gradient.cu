@@ -15,7 +15,7 @@ constexpr int kFilters = kPixelFilters;
 constexpr int kKernel = kPixelKernel;
 constexpr int kChannels = kPixelChannels;
 constexpr int kWeights = kKernel * kKernel * kChannels * kFilters;
-// What one image contributes: to the weights, in the order of memory, and to the bias.
+// Terms of one image: first for the weights, in the order of memory, then for the bias.
 constexpr int kImageParts = kWeights + kFilters;
 
 // A block computes all taps and 8 filters of one image. The pixels may be ready before d_out is, so
@@ -47,7 +47,7 @@ struct SharedMemory {
   uint4 pixels[kChannels * kColumnPlane];
   // The bytes of d_out as whole numbers, [step][lower two bytes, upper two][lane].
   uint4 d_out[kSteps][2][kWarpSize];
-  // What a warp hands to the warp with the other half of the positions.
+  // Sums that a warp passes to the warp with the other half of the positions.
   long long sums[kWarps][kHandedOver][kWarpSize];
   long long bias[kWarps][kBlockFilters];
   unsigned largest[kWarps][kBlockFilters];  // MagnitudeBits()
@@ -196,7 +196,7 @@ __device__ inline void AddToBias(long long before, long long sum, int warp, int 
   if (MmaPlace(lane) == 0) memory.bias[warp][MmaGroup(lane)] = before + sum;
 }
 
-// What a lane reads for a step: units of pixels and the bytes of d_out.
+// The data that a lane reads for a step: units of pixels and the bytes of d_out.
 struct StepWords {
   uint4 units[2][2];  // [group][the unit of its windows, the next unit]
   uint4 d_out[2];
