@@ -14,6 +14,7 @@ __device__ inline bool Learns(const LossCall& call, int b, int k) {
 
 // 1 / number of terms in the batch's mean. Every warp computes it alone.
 __device__ inline double SampleScale(const LossCall& call) {
+  // Compared with kMean: this gives the machine code of a bool.
   if (call.loss.member_weighting != MemberWeighting::kMean) return 1.0 / call.batch;
   const std::uint64_t members = ~std::uint64_t{0} >> (64 - call.shape.members);
   int terms = 0;
