@@ -1,10 +1,11 @@
+#include "uper/engine/device_engine.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "uper/base/check.h"
-#include "uper/engine/engine.h"
 #include "uper/replay/selectors/stored_priority.h"
 
 namespace uper {

@@ -2,16 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 
 #include "uper/core/importance_weights.h"
 #include "uper/core/priority.h"
-#include "uper/engine/device_replay.h"
 #include "uper/engine/transition_store.h"
-#include "uper/engine/update_report.h"
-#include "uper/nn/learner.h"
 
 namespace uper {
 
@@ -71,16 +67,5 @@ class Engine {
   virtual void SyncToHost() = 0;
   virtual void SyncFromHost() = 0;
 };
-
-// Learner, store, replay and sink must outlive the engine.
-
-// Draws and gathers on the host. Learn() makes its updates at once.
-std::unique_ptr<Engine> MakeHostEngine(const EngineSpec& spec, Learner& learner,
-                                       TransitionStore& store, UpdateSink& sink);
-// Queues updates on the device of the learner and the replay memory beside it. The store stays the
-// source of what is stored; it must know who draws (SelectorKind::kMirror).
-std::unique_ptr<Engine> MakeDeviceEngine(const EngineSpec& spec, Learner& learner,
-                                         TransitionStore& store, DeviceReplay& replay,
-                                         UpdateSink& sink);
 
 }  // namespace uper

@@ -1,8 +1,9 @@
+#include "uper/engine/host_engine.h"
+
 #include <algorithm>
 #include <chrono>
 #include <vector>
 
-#include "uper/engine/engine.h"
 #include "uper/replay/replay_batch.h"
 
 namespace uper {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "uper/engine/device_engine.h"
+#include "uper/engine/host_engine.h"
 #include "uper/train/run/make_store.h"
 
 namespace uper {
