@@ -3,7 +3,7 @@
 Called by `uper bench env`; SETTINGS is JSON: game, threads, environments, seconds, repeats. Prints a
 JSON list of {name, frames_per_second: {median, low, high}}: raw frames of all environments that step
 together under random actions, with 84x84 gray observations, a stack of 4 and an action repeat of 4.
-What is timed is one call a step, as their users write it.
+It times one call per step, as their users write it.
 """
 
 import importlib.metadata

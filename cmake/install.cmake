@@ -1,5 +1,5 @@
-# What `cmake --install` puts in place: headers, static libraries, the CMake package, a pkg-config
-# file for each component but the command line, the program.
+# `cmake --install` puts these in place: headers, static libraries, the CMake package and the program.
+# Each component except for the command line also gets a pkg-config file.
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/uper)

@@ -47,7 +47,7 @@ if(UPER_TESTS)
   add_custom_target(tests)  # what ctest runs
 endif()
 
-# What users of the library inherit: the include folder, C++20, and equal sums on every machine.
+# Users of the library inherit the include folder, C++20, and equal sums on every machine.
 function(uper_public_flags target)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -66,7 +66,7 @@ function(uper_tests name target)
   if(UPER_UNITY_TESTS)
     set_target_properties(${name}_test PROPERTIES UNITY_BUILD ON)
   endif()
-  # What is tested keeps its flags; the checks themselves need not be fast, but compile faster.
+  # The tested library keeps its flags. The checks need not run fast; with these they compile faster.
   # (GCC 12 at -O1 takes operators new and delete that count for a mismatched pair.)
   target_compile_options(${name}_test PRIVATE
     $<$<CONFIG:Release>:-O1> $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
@@ -76,9 +76,10 @@ endfunction()
 
 # uper_layer(<name> [FOLDER <folder>] [DEPENDS <layers...>] [LIBRARIES <targets...>]
 # [PRIVATE_LIBRARIES <targets...>] [DEFINITIONS <definitions...>] [EXCLUDE <regex>]):
-# the library uper::<name>, if the layer is in UPER_LAYERS, of all .cc files below the folder (src/uper/<name>), except for those in cuda/ and
-# those that match EXCLUDE; files named *_test.cc become the layer's test program, so no test can be
-# forgotten.
+#
+# Makes the library uper::<name> if the layer is in UPER_LAYERS. It takes all .cc files below the
+# folder (src/uper/<name>), except for cuda/ and files that match EXCLUDE. Files named *_test.cc
+# become the layer's test program, so no test can be forgotten.
 function(uper_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "FOLDER;EXCLUDE"
     "DEPENDS;LIBRARIES;PRIVATE_LIBRARIES;DEFINITIONS")

@@ -39,7 +39,7 @@ SETTINGS = {
     "checkpoint_every_frames": 300,
 }
 
-# What a campaign goes through, one round after the other; a thread each, since several run side by side.
+# The cases of a campaign, one round after the other. Each has one thread, since several run side by side.
 CASES = [{"agent": agent, "env": env, "threads": 1} for env in ("minatar/seaquest", "minatar/asterix", "minatar/freeway")
          for agent in ("qr-ens-uper", "c51-ens-uper", "dqn")]
 KILLS_A_ROUND = 12

@@ -1,4 +1,4 @@
-"""What `uper dump-step` wrote, computed again: float64, gradients by JAX, everything by definition.
+"""Computes the arrays of `uper dump-step` again: float64, gradients by JAX, everything by definition.
 
 Written from the formulas, not from the program: every action's outputs are computed before one is
 chosen, quantiles are compared pair by pair, distributions are projected by the triangle kernel, and
@@ -62,7 +62,7 @@ class Dump:
 
 
 def parameter_shapes(settings):
-    """What the settings say: a broadcast would hide a tensor that is too small."""
+    """The shapes by the settings: a broadcast would hide a tensor that is too small."""
     network = settings["network"]
     height, width, channels = (network["input"][key] for key in ("height", "width", "channels"))
     actions, members, outputs = (settings[key] for key in ("actions", "members", "outputs"))
@@ -401,7 +401,7 @@ def step_errors(dump, steps, update):
 
 
 def parameter_errors(dump, after):
-    """Of the parameters at the end, of each tensor."""
+    """The error of each tensor of the parameters at the end."""
     return {"after/" + name: relative_error(array, after[name])
             for name, array in dump.parameters("after").items()}
 

@@ -37,7 +37,7 @@ DRAWS = {
 
 @dataclass
 class Play:
-    """What happened: events (actions and resets) and, for each, the package's answer."""
+    """The events of a game (actions and resets) and, for each, the package's answer."""
     game: str
     ramping: bool
     events: list = field(default_factory=list)

@@ -24,7 +24,7 @@ SHORT = {"replay.minimum_transitions": 300, "replay.capacity_transitions": 1000,
          "evaluate_every_frames": 1000, "evaluation_frames": 300, "checkpoint_every_frames": 700,
          "exploration.start_frames": 0, "exploration.end_frames": 1500, "agent.target_period_frames": 400, "agent.target_period_updates": 0,
          "replay.importance_exponent_start_transitions": 300}
-# Atari counts four frames a step, and its networks are a hundred times as large.
+# Atari counts four frames per step, and its networks are a hundred times as large.
 ATARI = SHORT | {"agent.learn_period_frames": 64, "replay.batch_size": 16, "replay.minimum_transitions": 100,
                  "replay.capacity_transitions": 250, "network.hidden_units": 64, "evaluation_frames": 200,
                  "replay.importance_exponent_start_transitions": 100}

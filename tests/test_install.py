@@ -1,4 +1,4 @@
-"""What `cmake --install` puts in place serves programs outside this repository."""
+"""Programs outside this repository use the files that `cmake --install` puts in place."""
 
 import json
 import os

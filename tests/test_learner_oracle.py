@@ -4,7 +4,7 @@ import learner_oracle as oracle
 import numpy as np
 import pytest
 
-# Of the largest entry of each array, against float64.
+# As a share of the largest entry of each array, against float64.
 TOLERANCE = 2e-5
 # The optimizer alone, given the gradients of the file: only roundings of the parameters are left.
 OPTIMIZER_TOLERANCE = 1e-6

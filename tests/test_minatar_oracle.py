@@ -18,7 +18,7 @@ SCRIPTED = {
 }
 STEPS_RANDOM, STEPS_SCRIPTED, STEPS_WITHOUT_RAMPING = 6_000, 15_000, 5_000
 
-# What the scripted play with ramping must have seen: attribute of the package's game -> smallest, largest.
+# The scripted play with ramping must have seen these ranges: attribute of the package's game -> smallest, largest.
 DEEP = {
     "asterix": {"spawn_speed": (1, 10), "move_speed": (1, 5), "ramp_index": (0, 9)},
     "breakout": {"pos": (0, 9), "ball_y": (0, 9)},

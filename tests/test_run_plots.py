@@ -139,7 +139,7 @@ def test_an_interrupt_shows_no_traceback(tmp_path):
     os.mkfifo(tmp_path / "metrics.csv")  # so that it is known when it has begun to read
     process = subprocess.Popen([sys.executable, "-m", "uper_plots.run", tmp_path], stderr=subprocess.PIPE, text=True,
                                env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
-                               # What a shell starts in the background ignores interrupts, and so do its children.
+                               # A program that a shell starts in the background ignores interrupts, and so do its children.
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     errors = None
     with open(tmp_path / "metrics.csv", "w"):

@@ -74,7 +74,7 @@ def namespace_problems(file, name):
 
 
 def folder_problems(names):
-    """Of all names, relative to their roots."""
+    """Folders with too many files; the names are relative to their roots."""
     counts = collections.Counter(name.rpartition("/")[0] for name in names)
     for folder, count in sorted(counts.items()):
         if count > MAX_FILES:

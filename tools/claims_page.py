@@ -17,7 +17,7 @@ when the 95 % bootstrap interval of its statistic lies wholly on or against the 
 setting of the gridworld (deviations.md). L: line of the paper's LaTeX source. Claims about
 eight panels count as holding when the worst panel does; the panels are in `claims.json`.
 """
-# What `uper reproduce atari-* RUN...` computes. The runs are hundreds of millions of frames each.
+# The claims that `uper reproduce atari-* RUN...` computes. The runs are hundreds of millions of frames each.
 ATARI = """## Atari (needs runs)
 
 `uper reproduce atari-median|atari-ablation|atari-c51|atari-bars|atari-games RUN...` tests these and writes

@@ -6,9 +6,9 @@ RUNS holds run folders that differ in one key of their config.toml and in their 
 both, and the 95 % interval of their difference (Welch), also as a share of the first one's area. With --image it
 draws the curves.
 
-A return belongs to the middle of its episode: of 16 games in step an episode takes 16 times as many of the run's
-frames as of one, and its end alone would let them look slower. --ends takes the ends, as metrics.csv has them.
---column compares another column of metrics.csv in the place of train_return.
+A return belongs to the middle of its episode. With 16 games in step an episode takes 16 times as many of the
+run's frames as with one game; its end alone would make them look slower. With --ends it belongs to the end, as
+in metrics.csv. With --column another column of metrics.csv takes the place of train_return.
 """
 
 import argparse

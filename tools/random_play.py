@@ -4,7 +4,7 @@
     tools/random_play.py --repeat 6 --limit 18000 --episodes 40 --jobs 2 --games solaris crazy_climber
 
 Shares no code with our games. For tools/random_scores.py's exceptions: does another protocol explain them?
-An episode starts with 1 to 30 idle frames; the minimal actions; no sticky actions. Prints a row a game.
+An episode starts with 1 to 30 idle frames; the minimal actions; no sticky actions. Prints a row per game.
 """
 
 import argparse

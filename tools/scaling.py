@@ -22,7 +22,7 @@ AGENT = "qr-ens-uper"
 REPEATS = "3"
 TRAIN_FRAMES = "1500"
 
-# What is varied alone, at MinAtar size with all threads; the rest stays as the agent has it.
+# Each of these is varied alone, at MinAtar size with all threads; the rest stays as the agent has it.
 SIZES = {
     "batch": [8, 16, 32, 64, 128, 256],
     "members": [2, 5, 10, 20, 40],

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""training_curves.py RUNS [--image FILE]: training returns of runs, a table and one panel a game.
+"""training_curves.py RUNS [--image FILE]: training returns of runs, a table and one panel per game.
 
 RUNS holds run folders. The table has the mean return of the episodes in the last MARK frames before each
-multiple of MARK that a run reached, the frames it made and the frames a second over all of it.
+multiple of MARK that a run reached, the frames it made and the frames per second over all of it.
 """
 
 import argparse

@@ -8,8 +8,7 @@
 
 namespace {
 
-// What CartPole changes in the settings of every agent. The keys are described in
-// docs/configuration.md.
+// CartPole changes these settings of every agent. docs/configuration.md describes the keys.
 constexpr const char* kSettings = R"(
 frames = 80_000
 log_every_frames = 1_000

@@ -16,7 +16,7 @@ constexpr std::size_t kMembers = 10;
 constexpr std::size_t kQuantiles = 51;
 constexpr std::size_t kBatch = 32;
 
-// What a network would put out for one sample: [member, quantile].
+// Stands for the outputs of a network for one sample: [member, quantile].
 std::vector<float> FakeQuantiles(uper::RandomStream& stream) {
   std::vector<float> theta(kMembers * kQuantiles);
   for (float& value : theta) value = static_cast<float>(stream.Normal());

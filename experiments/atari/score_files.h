@@ -34,7 +34,8 @@ void WriteAggregateCurves(const ScoreTable& table, std::span<const std::string> 
                           std::span<const std::string> games, int replications,
                           const TaskRunner& run, const std::filesystem::path& folder);
 
-// Writes agent,game,seed,frames,return,smoothed_return,normalised for every run of these agents.
+// Writes the columns `agent,game,seed,frames,return,smoothed_return,normalised` for every run of
+// these agents.
 void WriteGameCurves(const ScoreTable& table, std::span<const std::string> agents,
                      const std::filesystem::path& file);
 

@@ -105,7 +105,7 @@ TEST(GridworldSimulationTest, MethodsOfASeedShareTheirStreams) {
 }
 
 TEST(GridworldSimulationTest, DrawsFollowTheCadence) {
-  // One step an episode: 40 steps, hence 4 replays of 5 draws, all from the start.
+  // One step per episode: 40 steps, hence 4 replays of 5 draws, all from the start.
   GridworldOptions options{.map = GridMap::Parse("S.G\n", "corridor"), .episodes = 40};
   options.environment.timeout_steps = 1;
   const GridworldTrace trace = SimulateGridworld(options, GridworldMethod::kEr, 1);
@@ -130,7 +130,7 @@ TEST(GridworldSimulationTest, TestEpisodesAreGreedyAndBounded) {
 }
 
 TEST(GridworldSimulationTest, CountsDrawsThatEndInNoise) {
-  // One step an episode, always from the quiet start: only the moves to the right end in noise.
+  // One step per episode, always from the quiet start: only the moves to the right end in noise.
   GridworldOptions options{.map = GridMap::Parse("S~G\n", "noise"), .episodes = 200};
   options.environment.timeout_steps = 1;
   const GridworldTrace trace = SimulateGridworld(options, GridworldMethod::kEr, 1);

@@ -58,7 +58,7 @@ struct PosteriorPoint {
 
 struct PosteriorTrace {
   std::vector<PosteriorPoint> points;  // at RecordTimes(options.samples)
-  std::vector<double> bayes_means;     // after 0, 1, ..., samples samples
+  std::vector<double> bayes_means;     // after each number of samples, from 0
   std::vector<double> quantiles;       // final, mean over members [quantile]
   std::vector<double> quantile_sds;    // final, standard deviation over members [quantile]
 };

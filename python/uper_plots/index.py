@@ -11,20 +11,24 @@ PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>uper: the paper's small experiments</title>
+
 <style>
 body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 1200px; margin: 2em auto; padding: 0 1em; }}
 img {{ max-width: 100%; border: 1px solid #ddd; }}
 table {{ border-collapse: collapse; margin: 1em 0 2.5em; width: 100%; font-size: 13px; }}
 th, td {{ border-bottom: 1px solid #ddd; padding: 4px 8px; text-align: left; vertical-align: top; }}
+
 td.number {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }}
 .holds {{ color: #176e2c; font-weight: 600; }}
 .fails {{ color: #b3261e; font-weight: 600; }}
 .undecided {{ color: #8a6100; font-weight: 600; }}
 </style>
+
 <h1>Uncertainty prioritized experience replay: the small experiments</h1>
 <p>{summary} A claim <span class="holds">holds</span> or <span class="fails">fails</span> when the 95 %
 bootstrap interval of its statistic lies wholly on or against the claimed side; otherwise it is
 <span class="undecided">undecided</span>. Lines (L) are those of the paper's LaTeX source.</p>
+
 <p>{links}</p>
 {sections}
 </html>

@@ -19,7 +19,7 @@ using Command = std::function<int()>;
 
 constexpr const char* kJsonHelp = "One JSON object on standard output";
 
-// What is too large is read as the largest number.
+// A number that is too large is read as the largest one.
 void AddSeed(CLI::App* command, std::uint64_t& seed, const char* help) {
   command->add_option("--seed", seed, help)
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max() - 1))
@@ -59,7 +59,7 @@ void AddLearnerSizes(CLI::App* command, Options& options) {
   AddSettings(command, options.assignments, "key=value: any key of the configuration");
 }
 
-// What a command does when it is chosen.
+// Sets the function that runs if the user chooses the command.
 template <typename Options>
 void RunsWith(CLI::App* command, const std::shared_ptr<Options>& options, Command& chosen,
               int (*run)(const Options&)) {

@@ -29,7 +29,7 @@ int Report(const char* message, int exit_code) {
   return exit_code;
 }
 
-// What was printed must have arrived, unless nobody wants to read on.
+// All output must have arrived, unless the reader has gone away.
 int Finish(int exit_code) {
   errno = 0;
   const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;

@@ -7,7 +7,7 @@
 
 namespace uper {
 
-// What a program adds to the command line.
+// A program adds these to the command line.
 struct Extensions {
   std::vector<EnvironmentEntry> environments;
   std::vector<PriorityRuleInfo> priorities;  // on the CPU

@@ -14,9 +14,8 @@
 
 namespace uper {
 
-// What replay memory can be prioritized by. kPriorityRules below says what each rule is. A rule
-// with
-// `_delta` uses E_delta, which contains the distance to the target; the others use E alone.
+// The rules that can prioritize the replay memory; kPriorityRules below has their formulas. A rule
+// with `_delta` uses E_delta, which contains the distance to the target; the others use E alone.
 enum class PriorityRule {
   kUniform,
   kTd,
@@ -44,7 +43,7 @@ struct PriorityLimits {
   double cap = 100;                // largest priority handed out; > 0 and finite
 };
 
-// What the rules look at. A rule reads only the fields that PriorityNeeds names.
+// The inputs of the rules. A rule reads only the fields that PriorityNeeds names.
 struct PriorityInputs {
   Uncertainty uncertainty;
   double td_error = 0;         // mean over members of |delta_k|

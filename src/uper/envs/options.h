@@ -30,7 +30,7 @@ struct EnvironmentOptions {
   std::string rom_dir;
   // All 18 actions instead of those that the game uses.
   bool full_action_set = false;
-  // Of the game; -1: its default.
+  // Mode and difficulty of the game; -1: its default.
   int mode = -1;
   int difficulty = -1;
   // A lost life ends the episode.
@@ -63,10 +63,10 @@ struct EnvironmentOptions {
 };
 
 // The suite `noisy-minatar`: the five MinAtar games as published, plus noise that no agent can
-// learn away. A quarter of the states pays its reward with a Gaussian of standard deviation 1 added
-// (the games' own rewards are mostly 0 and 1, so a replay memory that trusts the size of the
-// TD error keeps drawing these), and one channel shows random cells (so that no two frames are
-// alike). Dynamics, action set and sticky probability stay the games' own.
+// learn away. In a quarter of the states a Gaussian of standard deviation 1 is added to the reward.
+// The games' own rewards are mostly 0 and 1, so a replay memory that trusts the size of the TD
+// error keeps drawing these states. One channel shows random cells, so no two frames are alike.
+// Dynamics, action set and sticky probability stay the games' own.
 EnvironmentOptions NoisyMinAtarOptions();
 
 }  // namespace uper

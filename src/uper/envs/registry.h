@@ -30,7 +30,7 @@ struct EnvironmentEntry {
                                                           const EnvironmentStreams&)>;
   using Check = std::function<void(const EnvironmentOptions&)>;
 
-  // What users write: lower-case letters, digits and _ . - /, as in "minatar/breakout".
+  // The name that users write: lower-case letters, digits and _ . - /, as in "minatar/breakout".
   std::string name;
   // The bare environment; MakeEnvironment() adds noise and limits. REQUIRES: what `make` returns
   // has the specification that `describe` returns.
@@ -41,7 +41,7 @@ struct EnvironmentEntry {
   // Why it cannot be made in this program. Such an environment is described, but not listed.
   std::string unavailable_because = {};
 
-  // What "the environment's own" means in the options.
+  // The values that stand for "the environment's own" in the options.
   EnvironmentDefaults defaults = {};
   // Noise that the options leave off is that of NoisyMinAtarOptions().
   bool noisy_suite = false;
@@ -50,7 +50,7 @@ struct EnvironmentEntry {
   std::string protocol = "minatar";
   // Keys in TOML that the environment changes in the settings of every agent.
   std::string settings = {};
-  // What network.torso = "auto" means: "mlp", "minatar" or "nature".
+  // The torso for network.torso = "auto": "mlp", "minatar" or "nature".
   std::string torso = "mlp";
 };
 

@@ -37,7 +37,7 @@ TEST(RegistryTest, NamesAreThoseOfTheDesign) {
                 "noisy-minatar/seaquest", "noisy-minatar/space_invaders"}));
 }
 
-// What 500 steps of one environment pay, and how many of them are noisy.
+// The rewards of 500 steps, added up, and how many of the steps are noisy.
 std::pair<double, int> Play(Environment& game) {
   std::vector<std::byte> observation(game.spec().observation_bytes());
   game.Reset(observation);
@@ -218,7 +218,7 @@ TEST(RegisterEnvironmentTest, ARegisteredEnvironmentIsListedAndMade) {
   EXPECT_EQ(EnvironmentNames().back(), "test/arms");
   EXPECT_EQ(SpecFor("test/arms", {}).name, "test/arms");
   EXPECT_NE(UsageError("test/arm").find("did you mean 'test/arms'?"), std::string::npos);
-  // What is made is bandit/conal, which the entry does not describe.
+  // The entry makes bandit/conal, which it does not describe.
   EXPECT_THROW(MakeEnvironment("test/arms", {}, 1, 0), Error);
 }
 

@@ -4,8 +4,8 @@
 
 namespace uper {
 
-// What the outputs of a network mean, how they are compared with their target, and what the learner
-// reports about each sample. One struct describes every agent.
+// Defines the meaning of a network's outputs, their comparison with the target, and the report on
+// each sample. One struct describes every agent.
 
 enum class HeadKind {
   kScalar,       // one value per member
@@ -32,7 +32,7 @@ enum class TargetForm {
   kScalar,  // compares all members with the mean target
 };
 
-// What counts as the TD error of a sample.
+// The TD error of a sample.
 enum class TdErrorKind {
   kMeanAbsolute,  // mean over members of |target mean - mean|
   kLoss,          // mean over members of the loss (cross-entropy clipped at 100)

@@ -18,8 +18,8 @@ namespace uper::cli {
 std::vector<std::vector<int>> CpusOfWorkers(const std::vector<int>& usable, int jobs, int threads);
 
 // Runs the unfinished runs of a sweep, `jobs` at a time, each as a SweepJob. state.json always
-// tells the state of every run. If the GPU is lost, no further run is started and the running ones
-// are asked to end. Prints to standard error. Not thread-safe.
+// tells the state of every run. If the GPU is lost, the runner starts no further run and asks
+// the running ones to end. Prints to standard error. Not thread-safe.
 class SweepRunner {
  public:
   // REQUIRES: the folder exists, and the caller holds its lock.

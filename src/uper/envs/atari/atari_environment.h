@@ -18,7 +18,7 @@ namespace uper {
 
 // Rules that turn frames into steps. ProtocolRules() has the two published sets.
 struct AtariRules {
-  // What a picture is the maximum of.
+  // A picture is the maximum of two screens.
   enum class MaxOver {
     // dqn-zoo: the last two of the four slots of a step. An early end leaves its slots black.
     kLastTwoSlots,

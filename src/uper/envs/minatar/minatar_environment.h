@@ -23,7 +23,7 @@ class MinAtarEnvironment final : public Environment {
   MinAtarEnvironment(const std::string& name, const std::string& game, bool ramping,
                      bool minimal_actions, std::unique_ptr<GameRandom> random);
 
-  // What such an environment looks like.
+  // The specification of such an environment.
   static EnvironmentSpec Describe(const std::string& name, const std::string& game,
                                   bool minimal_actions);
 

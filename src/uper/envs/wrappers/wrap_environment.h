@@ -24,7 +24,7 @@ std::unique_ptr<Environment> WrapEnvironment(std::unique_ptr<Environment> enviro
                                              const EnvironmentDefaults& own, std::uint64_t seed,
                                              std::uint64_t index);
 
-// What an environment of this description looks like when it is wrapped. Throws Error(kUsage) if
+// The specification of such an environment after wrapping. Throws Error(kUsage) if
 // the options do not fit it.
 EnvironmentSpec WrappedSpec(EnvironmentSpec spec, const EnvironmentOptions& options);
 

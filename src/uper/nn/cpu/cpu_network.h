@@ -99,7 +99,7 @@ class CpuNetwork {
                     std::span<float> gradient);
 
  private:
-  // What one forward pass left behind. activations[i] is the input of torso layer i [batch, size],
+  // The results of one forward pass. activations[i] is the input of torso layer i [batch, size],
   // with sizes_[i]; the last one is the hidden layer.
   struct Pass {
     int batch = 0;

@@ -32,7 +32,7 @@ struct HeadMeanWeights {
 //   z[b, a, k, m] = bias[a, k, m] + sum over h of hidden[b, (k,) h] * w[a, k, h, m],
 //
 // K members, M outputs; w [action, member, hidden unit, output], bias [action, member, output] or
-// one shared number. Reads only the blocks [h, m] of the actions that are asked for. Not
+// one shared number. Reads only the blocks [h, m] of the requested actions. Not
 // thread-safe: the functions use the pool themselves and share scratch memory.
 class Head {
  public:

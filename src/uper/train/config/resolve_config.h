@@ -33,8 +33,8 @@ RunConfig ResolveConfig(const ConfigInputs& inputs);
 // file, Error(kCorrupt) if it is not one.
 RunConfig ReadDumpedConfig(const std::filesystem::path& path);
 
-// Fills the keys that were left to be chosen, but for `device`: the torso by the environment's
-// registry entry and the end of the importance schedule by the length of the run. `frames_per_step`
+// Fills the keys that are "auto", except for `device`. The environment's registry entry gives the
+// torso; the length of the run gives the end of the importance schedule. `frames_per_step`
 // is FramesPerStepOf() of the environment. Call it for a new run before config.toml is written.
 void FillAutomaticKeys(RunConfig& config, int frames_per_step);
 

@@ -15,8 +15,8 @@ struct TomlEntry {
   int line = 0;
   bool is_empty_table = false;  // a table without keys; `value` holds nothing
   bool is_array = false;        // `items` are its elements; `value` holds nothing
-  // Of an array: one entry per element, without a key. The items of an element that is a table are
-  // the table's entries; their keys start at that table.
+  // The elements of an array: one entry each, without a key. The items of an element that is a
+  // table are the table's entries; their keys start at that table.
   std::vector<TomlEntry> items;
 };
 

@@ -39,8 +39,8 @@ RunConfig Filled(RunConfig config, int frames_per_step) {
   return config;
 }
 
-// Transitions with records on disk: those in memory two saves ago, and those of the two intervals
-// since then. An interval keeps only the transitions that were in memory at its end.
+// Transitions with records on disk: the memory of two saves ago, and the two intervals since then.
+// An interval keeps only the transitions that were in memory at its end.
 std::uint64_t TransitionsOnDisk(const RunConfig& filled, int frames_per_step) {
   const std::int64_t capacity = filled.replay.capacity_transitions;
   const std::int64_t interval = filled.checkpoint_every_frames / frames_per_step;

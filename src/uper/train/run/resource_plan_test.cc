@@ -43,7 +43,7 @@ TEST(ResourcePlanTest, AtariByHand) {
   EXPECT_EQ(plan.disk(), 3 * (plan.checkpoint + (64 << 20)) + plan.records);
 }
 
-// What leaves the memory between two saves is not kept on disk: three memories at most.
+// Transitions that leave the memory between two saves are not kept on disk: three memories at most.
 TEST(ResourcePlanTest, RareSavesNeedNoMoreDiskThanThreeMemories) {
   RunConfig config = AtariConfig();
   config.replay.capacity_transitions = 100'000;

@@ -23,14 +23,14 @@ int ThreadsOf(const RunConfig& config);
 // Raw frames of one step of the agent, at most.
 int FramesPerStepOf(const RunConfig& config);
 
-// What `device` of a configuration means on this machine, kCpu or kCuda. Throws Error(kResources)
-// if the GPU that was asked for cannot be used, Error(kUsage) if the precision needs one and
-// `device` leaves it open.
+// Resolves `device` of a configuration on this machine to kCpu or kCuda. Throws Error(kResources)
+// if the configuration names the GPU and it cannot be used, Error(kUsage) if the precision needs
+// one and `device` leaves it open.
 DeviceChoice ResolveDevice(const RunConfig& config);
 // Why `device = "auto"` is the CPU on this machine, or an empty text: it is not, or nobody could
 // have expected a GPU.
 std::string CpuFallbackReason(const RunConfig& config);
-// Not initialised. The pool must outlive it.
+// Its parameters are not initialized. The pool must outlive it.
 std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool);
 
 EnvironmentSpec SpecFor(const RunConfig& config);  // of its environment
@@ -42,7 +42,7 @@ std::unique_ptr<Learner> MakeLearnerFor(const RunConfig& config, ThreadPool& poo
 // Throws Error(kResources) if the memory cannot be had.
 TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool);
 
-// What the run will need; what there is for it, here and in its folder.
+// The resources that the run will need, and those that this machine and its folder have.
 ResourcePlan PlanRun(const RunConfig& config);
 AvailableResources ResourcesFor(const RunFolder& folder);
 
