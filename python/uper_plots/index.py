@@ -14,10 +14,11 @@ PAGE = """<!doctype html>
 
 <style>
 body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 1200px; margin: 2em auto; padding: 0 1em; }}
+
 img {{ max-width: 100%; border: 1px solid #ddd; }}
 table {{ border-collapse: collapse; margin: 1em 0 2.5em; width: 100%; font-size: 13px; }}
-th, td {{ border-bottom: 1px solid #ddd; padding: 4px 8px; text-align: left; vertical-align: top; }}
 
+th, td {{ border-bottom: 1px solid #ddd; padding: 4px 8px; text-align: left; vertical-align: top; }}
 td.number {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }}
 .holds {{ color: #176e2c; font-weight: 600; }}
 .fails {{ color: #b3261e; font-weight: 600; }}
