@@ -89,7 +89,7 @@ def measure(folder, program, threads, only):
         write(folder, name, rows[name])
 
 
-LABELS = {"update_ms": "one update, ms", "frames_per_second": "frames a second", "ns_per_item": "ns an item"}
+LABELS = {"update_ms": "one update, ms", "frames_per_second": "frames per second", "ns_per_item": "ns per item"}
 TITLES = {"threads": "threads", "batch": "transitions in a batch", "members": "members", "quantiles": "quantiles",
           "actions": "actions", "memory": "transitions in memory"}
 
