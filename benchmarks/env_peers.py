@@ -20,7 +20,7 @@ BATCHES = 256
 
 
 def measure(settings, actions, step):
-    """Frames a second of `step(actions)`, one measurement a repeat."""
+    """Frames per second of `step(actions)`, one measurement per repeat."""
     draws = np.random.default_rng(1).integers(actions, size=(BATCHES, settings["environments"]), dtype=np.int32)
     for number in range(WARM_UP_STEPS):
         step(draws[number % BATCHES])

@@ -1,7 +1,7 @@
 """minatar_dqn.py GAME SEED FRAMES: DQN with MinAtar's published settings in PyTorch, on the MinAtar package.
 
 Shares nothing with our code: a second opinion on what these settings reach. Prints frames and the mean return
-of the last 100 episodes every 20,000 frames. Needs torch and MinAtar; about 300 frames a second on one core.
+of the last 100 episodes every 20,000 frames. Needs torch and MinAtar; about 300 frames per second on one core.
 """
 
 import random

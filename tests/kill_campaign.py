@@ -116,7 +116,7 @@ def play_round(number, folder, seed, seconds, device):
 
 
 def campaign(folder, kills, seed, workers, device="cpu", report=lambda kills, rounds: None):
-    """Plays rounds, as many at a time as there are workers, until so many kills hit a running program.
+    """Plays rounds, as many at a time as there are workers, until this many kills hit a running program.
     Returns the kills and the rounds."""
     with ThreadPoolExecutor(workers) as pool:
         seconds = list(pool.map(lambda case: whole_run(folder / f"whole{case}", CASES[case], device),

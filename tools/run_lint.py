@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clang-tidy over everything that the preset `lint` compiles, with one process a core; exits with 1 if it finds
+"""clang-tidy over everything that the preset `lint` compiles, with one process per core; exits with 1 if it finds
 anything. The preset joins the files of a target, so that clang-tidy reads the headers once for eight files."""
 
 import json

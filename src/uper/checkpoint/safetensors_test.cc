@@ -10,7 +10,7 @@
 namespace uper::checkpoint {
 namespace {
 
-// A file with this header and so many bytes of data.
+// A file with this header and this many bytes of data.
 std::vector<std::byte> FileWith(const std::string& header, std::size_t data_bytes) {
   std::string file(8, '\0');
   const std::uint64_t length = header.size();

@@ -19,7 +19,7 @@ struct EnvironmentOptions {
   bool difficulty_ramping = true;
   // MinAtar: only the actions that do something in the game. Published results use all six.
   bool minimal_actions = false;
-  // An episode is cut off (truncated, the agent bootstraps) after so many frames. 0: never.
+  // An episode is cut off (truncated, the agent bootstraps) after this many frames. 0: never.
   // -1: the environment's own (Atari 108,000, else never).
   std::int64_t time_limit_frames = -1;
 
@@ -37,7 +37,7 @@ struct EnvironmentOptions {
   bool episodic_life = false;
   // Width and height of an observation.
   int frame_size = 84;
-  // An episode starts with 1 to so many idle frames; 0: none; -1: the protocol's (30 or 0).
+  // An episode starts with 1 to this many idle frames; 0: none; -1: the protocol's (30 or 0).
   int noop_max_frames = -1;
   // Every game starts from the state after the first reset of the console, which takes no time. If
   // not, the console is reset for each and what it did before can have an effect.
@@ -51,7 +51,7 @@ struct EnvironmentOptions {
   // Share of the states whose steps get reward noise. A state is noisy when a fixed hash of the
   // observation in which the action is taken falls below the share: the same states in every run.
   double reward_noise_share = 1;
-  // "Noisy TV": so many further channels whose cells are 0 or 1 at random at each step.
+  // "Noisy TV": this many further channels whose cells are 0 or 1 at random at each step.
   int noisy_channels = 0;
   // Probability that the action is replaced by one drawn uniformly from all.
   double random_action_probability = 0;

@@ -93,7 +93,7 @@ class OurMemory {
     for (const std::uint64_t id : ids_) {
       mean += buffer_.Priority(id) / static_cast<double>(ids_.size());
     }
-    UPER_CHECK(ids_.size() < 100 || mean > 0.5, "draws do not favour large priorities");
+    UPER_CHECK(ids_.size() < 100 || mean > 0.5, "draws do not favor large priorities");
   }
 
  private:

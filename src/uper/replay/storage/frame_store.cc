@@ -158,7 +158,7 @@ void FrameStore::SetState(const State& state, std::uint64_t first, std::uint64_t
   next_id_ = state.next_id;
   first_valid_id_ = state.first_valid_id;
   RestoreFrames(state.first_frame, state.frames);
-  // Users need not be saved: they follow from the stacks. Those of evicted transitions no longer
+  // Users need not be saved: they follow from the stacks. Evicted transitions no longer
   // matter, because first_valid_id is already beyond them.
   std::fill(last_user_.begin(), last_user_.end(), 0);
   const std::uint32_t* slots = state.stacks.data();

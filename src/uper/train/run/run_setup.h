@@ -27,8 +27,8 @@ int FramesPerStepOf(const RunConfig& config);
 // if the configuration names the GPU and it cannot be used, Error(kUsage) if the precision needs
 // one and `device` leaves it open.
 DeviceChoice ResolveDevice(const RunConfig& config);
-// Why `device = "auto"` is the CPU on this machine, or an empty text: it is not, or nobody could
-// have expected a GPU.
+// The reason why `device = "auto"` is the CPU on this machine. Empty if it is the GPU, or if nobody
+// could have expected one.
 std::string CpuFallbackReason(const RunConfig& config);
 // Its parameters are not initialized. The pool must outlive it.
 std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool);
