@@ -167,7 +167,7 @@ def member_losses(settings, online, target, reward, discount):
 
 
 def objective(settings, parameters, target, batch):
-    """The number whose gradient is followed; beside it what the statistics need."""
+    """The number whose gradient the optimizer takes, and the values that the statistics need."""
     head = settings["head"]
     everything = outputs_of_all_actions(settings, parameters, batch["observation"])
     online = everything[jnp.arange(everything.shape[0]), batch["action"]]
@@ -361,7 +361,7 @@ def statistics(settings, found, batch):
 def replay(dump):
     """Repeats the updates with parameters of its own.
 
-    Returns one dictionary an update, named as the file's arrays, and the parameters at the end.
+    Returns one dictionary per update, named as the file's arrays, and the parameters at the end.
     """
     settings = dump.settings
     choose, differentiate = compiled_for(settings)
@@ -416,7 +416,7 @@ def optimizer_errors(dump):
 
 
 def determined(steps, after, tolerance):
-    """Without the parameters whose one step is not determined, set to NaN.
+    """`after`, with NaN for the parameters whose first step is not determined.
 
     Adam divides a first gradient by its own size: an entry below the gradient's tolerance may move
     by the learning rate in either direction.
