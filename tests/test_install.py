@@ -1,5 +1,6 @@
 """Programs outside this repository use the files that `cmake --install` puts in place."""
 
+import csv
 import json
 import os
 import re
@@ -116,13 +117,13 @@ USES = {
     "envs": ('#include "uper/envs/registry.h"\n',
              'uper::MakeEnvironment("minatar/breakout", {}, 1, 0)->spec().actions == 6'),
     "stats": ('#include "uper/stats/reference_scores.h"\n#include "uper/stats/smoothing.h"\n', "true"),
-    "nn": ('#include "uper/nn/cpu/cpu_learner.h"\n',
-           "[] { uper::ThreadPool pool(1); uper::CpuLearner learner({.network = uper::MlpNetwork(4, {8}, "
-           "{.actions = 2}), .batch = 4}, pool); return learner.spec().batch == 4; }()"),
+    "nn": ('#include "uper/nn/make_cpu_learner.h"\n',
+           "[] { uper::ThreadPool pool(1); auto learner = uper::MakeCpuLearner({.network = uper::MlpNetwork(4, {8}, "
+           "{.actions = 2}), .batch = 4}, pool); return learner->spec().batch == 4; }()"),
     "train": ('#include "uper/train/config/resolve_config.h"\n#include "uper/train/run/run_setup.h"\n',
               "[] { auto config = uper::ResolveConfig({.settings = {\"agent.name=dqn\"}}); "
               "uper::FillAutomaticKeys(config, 1); uper::ThreadPool pool(1); "
-              "return uper::MakeTrainerParts(config, pool).environment_threads >= 1; }()"),
+              "return uper::MakeTrainerParts(config, pool).engine != nullptr; }()"),
 }
 
 
@@ -180,6 +181,22 @@ def test_every_command_knows_an_environment_of_ones_own(own_environment, tmp_pat
     wrong = subprocess.run([own_environment, "train", "--env", "cart_pol"], capture_output=True, text=True)
     assert wrong.returncode == 2
     assert "did you mean 'cart_pole'?" in wrong.stderr
+
+
+def test_every_command_knows_a_priority_of_ones_own(own_environment, tmp_path):
+    assert "root_td" in run(own_environment, "list", "priorities").split()
+    train = [own_environment, "train", "--env", "cart_pole", "--agent", "per", "--frames", "3000", "--no-plots",
+             "--set", "evaluate_every_frames=3000", "--set", "evaluation_episodes=1"]
+    means = {}
+    for rule in ("td", "root_td"):
+        run(*train, "--set", f"agent.priority={rule}", "--out", tmp_path / rule)
+        with open(tmp_path / rule / "metrics.csv") as file:
+            means[rule] = [float(row["priority_mean"]) for row in csv.DictReader(file) if row["priority_mean"]]
+    assert means["root_td"] and means["root_td"] != means["td"]
+    on_gpu = subprocess.run([*train, "--set", "agent.priority=root_td", "--device", "cuda", "--out", tmp_path / "gpu"],
+                            capture_output=True, text=True)
+    assert on_gpu.returncode in (2, 4)
+    assert "root_td" in on_gpu.stderr or "GPU" in on_gpu.stderr
 
 
 def test_cart_pole_is_solved(own_environment, tmp_path):

@@ -32,6 +32,8 @@ ALLOWED = {
     "examples/own_loop": ["uper/replay", *_FORMULAS],
     "examples/own_environment": ["uper/cli", "uper/envs", "uper/base"],
 }
+# Rooms of a layer, lowest first: a room may include those before it. Tests may include all.
+ROOMS = {"uper/train": ["config", "loop", "run", "sweep"]}
 # Layers that must build with the compiler alone.
 NO_THIRD_PARTY = ["uper/base", "uper/core", "uper/replay", "uper/envs", "uper/tabular", "uper/stats"]
 # The one file that knows the Atari emulator.
@@ -47,7 +49,7 @@ NAMESPACES = {
     "uper/cli": "uper::cli",
     "experiments": "uper::experiments",
 }
-# What users call stands in uper itself.
+# Names that users call are in uper itself.
 PUBLIC = ["uper/cli/main.h", "uper/cli/main.cc"]
 # A header that is slow to compile has one file that includes it.
 ONE_FILE_ONLY = ["CLI/CLI.hpp", "rapidcheck.h", "rapidcheck/gtest.h", "toml++/toml.h"]
@@ -71,6 +73,18 @@ def namespace_problems(file, name):
             for found in NAMESPACE.findall(file.read_text()):
                 if found != wanted and not found.startswith(wanted + "::"):
                     yield f"{name}: namespace {found} in a folder of {wanted}"
+
+
+def room_problem(name, target):
+    """Why a file may not include another of its layer, or None."""
+    for layer, rooms in ROOMS.items():
+        if all(path.startswith(layer + "/") for path in (name, target)):
+            own, other = (path[len(layer) + 1:].partition("/")[0] for path in (name, target))
+            if own not in rooms:
+                return f"{layer}/{own} is no room of tools/check_layers.py"
+            if rooms.index(other) > rooms.index(own):
+                return f"{layer}/{own} must not include {layer}/{other} ({target})"
+    return None
 
 
 def folder_problems(names):
@@ -107,6 +121,8 @@ def problems_in(file, name):
                 continue
             if target_layer is None:
                 yield f'{where}: "{target}" is not a path from the root of the sources'
+            elif not is_test and room_problem(name, target):
+                yield f"{where}: {room_problem(name, target)}"
             elif target_layer != layer and target_layer not in ALLOWED[layer]:
                 yield f"{where}: {layer} must not include {target_layer} ({target})"
         elif target.startswith("cuda") and not in_cuda:

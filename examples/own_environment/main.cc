@@ -1,7 +1,8 @@
-// The whole command line of uper, with an environment of one's own: see README.md.
+// The whole command line of uper, with an environment and a priority of one's own: see README.md.
 
 #include "uper/cli/main.h"
 
+#include <cmath>
 #include <memory>
 
 #include "cart_pole.h"
@@ -56,8 +57,18 @@ uper::EnvironmentEntry CartPoleEntry() {
           .torso = "mlp"};
 }
 
+// Prefers large errors less than the rule "td" does.
+uper::Priority RootTdError(const uper::PriorityInputs& inputs, const uper::PriorityLimits&) {
+  return {.value = std::sqrt(inputs.td_error)};
+}
+
+constexpr uper::PriorityRuleInfo kRootTd{.name = "root_td",
+                                         .formula = "sqrt(mean over members of |target - Q_k|)",
+                                         .needs = {.td_error = true},
+                                         .compute = RootTdError};
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  return uper::Main(argc, argv, {.environments = {CartPoleEntry()}});
+  return uper::Main(argc, argv, {.environments = {CartPoleEntry()}, .priorities = {kRootTd}});
 }

@@ -70,7 +70,7 @@ std::vector<IterationTime> TimeTraining(const TimedTraining& training, int threa
     times.push_back(
         {.seconds = SecondsSince(start), .environment_seconds = running->times().environment});
   };
-  Trainer trainer(config, RunFolder(folder.path()), MakeTrainerParts(config, pool),
+  Trainer trainer(config, RunFolder(folder.path()).trainer_files(), MakeTrainerParts(config, pool),
                   {.progress = record, .warn = warn});
   running = &trainer;
   start = std::chrono::steady_clock::now();

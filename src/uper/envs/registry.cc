@@ -54,6 +54,13 @@ EnvironmentEntry MinAtarEntry(const std::string& name, const std::string& game, 
           .torso = "minatar"};
 }
 
+// Sticky actions and idle frames are the protocol's.
+void ResolveAtari(EnvironmentOptions& options) {
+  const AtariRules rules = ProtocolRules(options);
+  options.sticky = rules.sticky;
+  options.noop_max_frames = rules.noop_max_frames;
+}
+
 EnvironmentEntry AtariEntry(const atari::Game& game) {
   return {.name = "atari/" + std::string(game.name),
           .describe =
@@ -66,6 +73,7 @@ EnvironmentEntry AtariEntry(const atari::Game& game) {
           .unavailable_because =
               atari::EmulatorAvailable() ? "" : "Atari is " + atari::EmulatorDescription(),
           .defaults = {.applies_sticky_itself = true, .time_limit_frames = kAtariTimeLimitFrames},
+          .resolve = ResolveAtari,
           .protocol = "atari",
           .torso = "nature"};
 }
@@ -163,6 +171,15 @@ void CheckEnvironment(std::string_view name, const EnvironmentOptions& options) 
   const EnvironmentEntry& entry = AvailableEntry(name);
   SpecFor(name, options);
   if (entry.check) entry.check(ActualOptions(entry, options));
+}
+
+EnvironmentOptions ResolvedOptions(std::string_view name, EnvironmentOptions options) {
+  const EnvironmentEntry* entry = FindEnvironment(name);
+  const EnvironmentDefaults own = entry != nullptr ? entry->defaults : EnvironmentDefaults{};
+  if (entry != nullptr && entry->resolve) entry->resolve(options);
+  if (options.sticky < 0) options.sticky = own.sticky;
+  if (options.time_limit_frames < 0) options.time_limit_frames = own.time_limit_frames;
+  return options;
 }
 
 std::unique_ptr<Environment> MakeEnvironment(std::string_view name,

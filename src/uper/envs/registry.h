@@ -43,6 +43,8 @@ struct EnvironmentEntry {
 
   // The values that stand for "the environment's own" in the options.
   EnvironmentDefaults defaults = {};
+  // Fills in values of "the environment's own" that depend on other options. Optional.
+  std::function<void(EnvironmentOptions&)> resolve = {};
   // Noise that the options leave off is that of NoisyMinAtarOptions().
   bool noisy_suite = false;
 
@@ -73,6 +75,11 @@ EnvironmentSpec SpecFor(std::string_view name, const EnvironmentOptions& options
 
 // Throws what MakeEnvironment() would throw, such as Error(kMissingData) for a missing ROM.
 void CheckEnvironment(std::string_view name, const EnvironmentOptions& options);
+
+// The options with a value in each place that says "the environment's own". Equal rules of play
+// have equal results. Mode and difficulty of an Atari game stay: only the emulator knows their
+// defaults. Leaves an unknown environment's options as they are, except for -1, which becomes 0.
+EnvironmentOptions ResolvedOptions(std::string_view name, EnvironmentOptions options);
 
 // Makes an environment with the noise and limits of the options.
 std::unique_ptr<Environment> MakeEnvironment(std::string_view name,

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "uper/base/error.h"
 #include "uper/envs/atari/emulator.h"
@@ -21,20 +25,22 @@ std::string UsageError(const std::string& name, const EnvironmentOptions& option
 }
 
 TEST(RegistryTest, NamesAreThoseOfTheDesign) {
-  constexpr std::size_t kBuiltIn = 13;
   std::vector<std::string> names = EnvironmentNames();
-  if (atari::EmulatorAvailable()) {
-    ASSERT_EQ(names.size(), kBuiltIn + 57);
-    EXPECT_EQ(names[kBuiltIn], "atari/alien");
-    EXPECT_EQ(names.back(), "atari/zaxxon");
-    names.resize(kBuiltIn);
+  const std::set<std::string> known(names.begin(), names.end());
+  EXPECT_EQ(known.size(), names.size()) << "a name is listed twice";
+  for (const char* name :
+       {"bandit/conal", "bandit/shifted", "grid/noisy", "minatar/asterix", "minatar/breakout",
+        "minatar/freeway", "minatar/seaquest", "minatar/space_invaders", "noisy-minatar/asterix",
+        "noisy-minatar/breakout", "noisy-minatar/freeway", "noisy-minatar/seaquest",
+        "noisy-minatar/space_invaders"}) {
+    EXPECT_TRUE(known.contains(name)) << name;
   }
-  EXPECT_EQ(names,
-            (std::vector<std::string>{
-                "bandit/conal", "bandit/shifted", "grid/noisy", "minatar/asterix",
-                "minatar/breakout", "minatar/freeway", "minatar/seaquest", "minatar/space_invaders",
-                "noisy-minatar/asterix", "noisy-minatar/breakout", "noisy-minatar/freeway",
-                "noisy-minatar/seaquest", "noisy-minatar/space_invaders"}));
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with("atari/"); });
+  if (atari::EmulatorAvailable()) {
+    ASSERT_EQ(names.size(), 57U);
+    EXPECT_EQ(names.front(), "atari/alien");
+    EXPECT_EQ(names.back(), "atari/zaxxon");
+  }
 }
 
 // The rewards of 500 steps, added up, and how many of the steps are noisy.

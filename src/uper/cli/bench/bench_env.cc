@@ -20,9 +20,14 @@ namespace uper::cli {
 namespace {
 
 constexpr std::size_t kActionsDrawn = std::size_t{1} << 16;
-constexpr std::string_view kAtari = "atari/";
-constexpr int kAtariFramesPerStep = 4;
 constexpr int kPoolEnvironmentsPerThread = 4;
+
+// The game of an Atari environment; null for others.
+const atari::Game* GameOf(const std::string& env) {
+  const EnvironmentEntry* entry = FindEnvironment(env);
+  if (entry == nullptr || entry->protocol != "atari") return nullptr;
+  return atari::FindGame(env.substr(env.find('/') + 1));
+}
 
 // Actions are drawn in advance, so that only the environment is timed.
 std::vector<int> DrawActions(int actions, std::uint64_t index) {
@@ -71,30 +76,31 @@ class EnvironmentPlayer final : public Player {
 class RawPlayer final : public Player {
  public:
   RawPlayer(const std::string& name, const EnvironmentOptions& options, std::uint64_t index)
-      : emulator_(atari::MakeEmulator(
-            {.rom = atari::CheckedRom(RomFolderOf(options),
-                                      *atari::FindGame(name.substr(kAtari.size()))),
-             .full_action_set = options.full_action_set,
-             .mode = options.mode,
-             .difficulty = options.difficulty,
-             .cached_reset = false,
-             .ale_copies = true})),
-        actions_(DrawActions(static_cast<int>(emulator_->actions().size()), index)) {}
+      : emulator_(
+            atari::MakeEmulator({.rom = atari::CheckedRom(RomFolderOf(options), *GameOf(name)),
+                                 .full_action_set = options.full_action_set,
+                                 .mode = options.mode,
+                                 .difficulty = options.difficulty,
+                                 .cached_reset = false,
+                                 .ale_copies = true})),
+        actions_(DrawActions(static_cast<int>(emulator_->actions().size()), index)),
+        frames_per_step_(SpecFor(name, options).max_frames_per_step) {}
 
   std::int64_t Play(std::int64_t steps) override {
     for (std::int64_t i = 0; i < steps; ++i) {
       const int action = emulator_->actions()[actions_[position_++ % actions_.size()]];
-      for (int frame = 0; frame < kAtariFramesPerStep; ++frame) {
+      for (int frame = 0; frame < frames_per_step_; ++frame) {
         emulator_->Act(action);
         if (emulator_->game_over()) emulator_->Reset();
       }
     }
-    return steps * kAtariFramesPerStep;
+    return steps * frames_per_step_;
   }
 
  private:
   const std::unique_ptr<atari::Emulator> emulator_;
   const std::vector<int> actions_;
+  const int frames_per_step_;
   std::size_t position_ = 0;
 };
 
@@ -209,7 +215,7 @@ AtariSpeeds MeasureAtari(const BenchEnvOptions& options, const StopFlag& stop) {
   speeds.pool = Summary(std::move(pool_values));
   speeds.raw_pool = Summary(std::move(raw_pool_values));
   if (options.peers) {
-    speeds.peers = RunPeers("env_peers.py", {{"game", options.env.substr(kAtari.size())},
+    speeds.peers = RunPeers("env_peers.py", {{"game", std::string(GameOf(options.env)->name)},
                                              {"threads", options.threads},
                                              {"environments", speeds.environments},
                                              {"seconds", pace.seconds},
@@ -260,16 +266,14 @@ int BenchAtari(const BenchEnvOptions& options, const StopFlag& stop) {
 
 double RawFramesPerSecond(const EnvironmentConfig& environment, double seconds,
                           const StopFlag& stop) {
-  if (!environment.name.starts_with(kAtari)) return 0;
+  if (GameOf(environment.name) == nullptr) return 0;
   Players players;
   players.push_back(std::make_unique<RawPlayer>(environment.name, environment.options, 0));
   return MeasureApart(players, {.steps_per_look = 25, .seconds = seconds}, stop);
 }
 
 int RunBenchEnv(const BenchEnvOptions& options, const StopFlag& stop) {
-  const bool atari = options.env.starts_with(kAtari) &&
-                     atari::FindGame(options.env.substr(kAtari.size())) != nullptr;
-  return atari ? BenchAtari(options, stop) : BenchBuiltIn(options, stop);
+  return GameOf(options.env) != nullptr ? BenchAtari(options, stop) : BenchBuiltIn(options, stop);
 }
 
 }  // namespace uper::cli

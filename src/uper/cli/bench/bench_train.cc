@@ -165,7 +165,7 @@ void PrepareFilledRun(RunConfig config, std::int64_t transitions, const RunFolde
   const auto start = std::chrono::steady_clock::now();
   FillReplay(config, transitions, *parts.store, stop);
   times.fill_seconds = SecondsSince(start);
-  Trainer trainer(config, folder, std::move(parts), WarningsOnly());
+  Trainer trainer(config, folder.trainer_files(), std::move(parts), WarningsOnly());
   if (!trainer.Run(stop)) throw Error(ErrorKind::kInterrupted, "interrupted");
   times.first_save_seconds = trainer.final_save_seconds();
 }
@@ -188,7 +188,8 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
     }
     TrainerParts parts = MakeTrainerParts(config, *pool);
     const auto construction = std::chrono::steady_clock::now();
-    trainer.emplace(config, folder, std::move(parts), CallbacksOf(turns, over, stop));
+    trainer.emplace(config, folder.trainer_files(), std::move(parts),
+                    CallbacksOf(turns, over, stop));
     times.restore_seconds = SecondsSince(construction);
   }
   if (!prepared.Await(stop)) return times;

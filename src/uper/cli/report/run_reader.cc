@@ -9,8 +9,7 @@
 
 #include "uper/base/error.h"
 #include "uper/base/files/read_text.h"
-#include "uper/envs/atari/atari_environment.h"
-#include "uper/envs/minatar/minatar_environment.h"
+#include "uper/envs/registry.h"
 #include "uper/stats/csv_reader.h"
 #include "uper/train/config/config_io.h"
 #include "uper/train/config/resolve_config.h"
@@ -26,23 +25,6 @@ struct LoadedRun {
   RunCurve curve;
   RunConfig config;  // with ResolvedOptions(), so that equal rules have equal keys
 };
-
-// Replaces each "as the environment does" by the value that it stands for. Mode and difficulty of
-// an Atari game stay, because only the emulator knows their defaults.
-EnvironmentOptions ResolvedOptions(const EnvironmentConfig& environment) {
-  EnvironmentOptions options = environment.options;
-  const std::string suite = SuiteOf(environment.name);
-  const bool atari = suite == "atari";
-  const bool minatar = suite == "minatar" || suite == "noisy-minatar";
-  if (atari) {
-    const AtariRules rules = ProtocolRules(options);
-    options.sticky = rules.sticky;
-    options.noop_max_frames = rules.noop_max_frames;
-  }
-  if (options.sticky < 0) options.sticky = minatar ? MinAtarEnvironment::kDefaultSticky : 0;
-  if (options.time_limit_frames < 0) options.time_limit_frames = atari ? kAtariTimeLimitFrames : 0;
-  return options;
-}
 
 // Keys that change the meaning of a score.
 bool IsProtocolKey(std::string_view key) {
@@ -226,7 +208,8 @@ LoadedRun ReadRun(const fs::path& path, bool partial) {
   }
   LoadedRun run;
   run.config = ReadDumpedConfig(folder.config());
-  run.config.environment.options = ResolvedOptions(run.config.environment);
+  EnvironmentConfig& environment = run.config.environment;
+  environment.options = ResolvedOptions(environment.name, environment.options);
   run.curve = {.folder = path.string(),
                .agent = run.config.agent.name,
                .env = run.config.environment.name,

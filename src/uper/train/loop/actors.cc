@@ -48,6 +48,13 @@ void Actors::Start(std::size_t i) {
   queue_.Add(static_cast<int>(i));
 }
 
+void Actors::StartRest(bool caller_is_idle) {
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (IsStarted(i)) continue;
+    size() == 1 && caller_is_idle ? PlayHere(i) : Start(i);
+  }
+}
+
 void Actors::PlayHere(std::size_t i) {
   Prepare(i);
   const ScopedFlushDenormals flush;

@@ -63,7 +63,9 @@ class Actors {
   // The caller keeps the counts of the episode; it may change the rest while no step is under way.
   Actor& operator[](std::size_t i) { return actors_[i]; }
   const EnvironmentSpec& spec() const { return actors_[0].environment->spec(); }
-  int workers() const { return queue_.workers(); }
+  // Whether a round may end earlier if some actors begin it earlier. Without workers they would
+  // only wait, unless there is one actor.
+  bool GainFromGoingAhead() const { return size() == 1 || workers() > 0; }
 
   // Sets the buffer that environments write to, [actor, observation]. The caller owns it and keeps
   // it until the end of the next round. Every round that an actor starts ahead needs a buffer of
@@ -73,8 +75,9 @@ class Actors {
   // Hands an actor's next step to the workers: of this round, or of the next one if it is done with
   // this one.
   void Start(std::size_t i);
-  // The same, played by the calling thread at once: no worker must be woken.
-  void PlayHere(std::size_t i);
+  // Starts this round for all actors that have not started it. With `caller_is_idle` a single actor
+  // plays at once in the calling thread, so that no worker must be woken.
+  void StartRest(bool caller_is_idle);
   bool IsStarted(std::size_t i) const { return progress_[i].begun > round_; }
   bool IsDone(std::size_t i) const {
     return progress_[i].played.load(std::memory_order_acquire) > round_;
@@ -113,6 +116,8 @@ class Actors {
   };
 
   std::size_t Count(bool (Actors::*is)(std::size_t) const) const;
+  int workers() const { return queue_.workers(); }
+  void PlayHere(std::size_t i);
   void Prepare(std::size_t i);
   void Play(int i);
   int UnderWay() const;

@@ -24,9 +24,7 @@ RoundLoop::RoundLoop(const RunConfig& config, Actors& actors, TransitionStore& s
           .start = static_cast<double>(config.replay.importance_exponent_start_transitions),
           .end = static_cast<double>(config.replay.importance_exponent_end_transitions)},
       lookahead_(engine.lookahead()),
-      // Without workers those who are ahead would only wait.
-      may_reserve_(lookahead_ == Lookahead::kActors &&
-                   (actors.size() == 1 || actors.workers() > 0)) {
+      may_reserve_(lookahead_ == Lookahead::kActors && actors.GainFromGoingAhead()) {
   deciding_.reserve(actors.size());
   views_.reserve(actors.size());
 }
@@ -50,11 +48,7 @@ void RoundLoop::BeginRound() {
     actors_.SetObservationBuffer(engine_.ReserveFrames(round_frame_id_, actors_.size()));
   }
   next_reserved_ = false;
-  const bool alone = actors_.size() == 1 && calendar_.commands().empty();  // nothing to do beside
-  for (std::size_t i = 0; i < actors_.size(); ++i) {
-    if (actors_.IsStarted(i)) continue;
-    alone ? actors_.PlayHere(i) : actors_.Start(i);
-  }
+  actors_.StartRest(/*caller_is_idle=*/calendar_.commands().empty());
 }
 
 // Stores every step of the round as it comes, and sends those ahead who may go.

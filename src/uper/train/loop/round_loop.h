@@ -28,6 +28,8 @@ class RoundLoop {
 
   // Plays a round. `must_end`: a checkpoint waits for its end, so nobody may be ahead then.
   void PlayRound(const StopFlag& stop, bool must_end);
+  // Whether nobody has begun the next round, so that a run may end here.
+  bool MayStop() const { return !actors_.AnyIsStarted(); }
   // Makes the updates that the last round left for the next one.
   void RunDueUpdates();
 

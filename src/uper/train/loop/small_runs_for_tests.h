@@ -95,7 +95,7 @@ class SmallRunTest : public FolderTest {
     }
     AddEngine(config, spec, ways.threads, parts);
     Trainer trainer(
-        config, folder, std::move(parts),
+        config, folder.trainer_files(), std::move(parts),
         {.progress = {}, .warn = [](const std::string& message) { ADD_FAILURE() << message; }});
     return trainer.Run(stop);
   }

@@ -31,10 +31,10 @@ std::optional<double> NoisyStoredShare(const TransitionStore& store) {
 
 }  // namespace
 
-Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts parts,
+Trainer::Trainer(const RunConfig& config, const TrainerFiles& files, TrainerParts parts,
                  TrainerCallbacks callbacks)
     : config_(config),
-      folder_(folder),
+      files_(files),
       parts_(std::move(parts)),
       callbacks_(std::move(callbacks)),
       actors_(parts_.actors, parts_.make_environment),
@@ -43,7 +43,7 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
       session_start_(Clock::now()),
       last_row_time_(session_start_),
       last_progress_(session_start_),
-      writer_(checkpoint::CheckpointStore(folder.checkpoints()),
+      writer_(checkpoint::CheckpointStore(files.checkpoints),
               {.content = [this] { return Content(); },
                .streams = [this] { return parts_.store->Streams(); }}) {
   const checkpoint::LoadResult loaded = writer_.Load();
@@ -56,8 +56,8 @@ Trainer::Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts 
 
 // With a checkpoint everything goes on from there, the log included.
 void Trainer::OpenLog(const std::optional<checkpoint::LoadedCheckpoint>& checkpoint) {
-  const MetricsLogOptions options{.csv = folder_.metrics(),
-                                  .events = folder_.events(),
+  const MetricsLogOptions options{.csv = files_.metrics,
+                                  .events = files_.events,
                                   .warn = callbacks_.warn,
                                   .wall_clock = UnixSeconds};
   if (!checkpoint) {
@@ -87,7 +87,7 @@ bool Trainer::Run(const StopFlag& stop) {
 bool Trainer::TrainUntil(const StopFlag& stop) {
   bool complete = FinishFrames(stop);  // what an interruption left undone, or the first evaluation
   // A checkpoint is the end of a round, so that nobody may be ahead of it.
-  while (complete && frames() < config_.frames && (!stop || actors_.AnyIsStarted())) {
+  while (complete && frames() < config_.frames && (!stop || !loop_.MayStop())) {
     loop_.PlayRound(stop, /*must_end=*/writer_.requested());
     complete = FinishFrames(stop);
     AdvanceSaving();

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,7 +20,6 @@
 #include "uper/train/loop/calendar.h"
 #include "uper/train/loop/round_loop.h"
 #include "uper/train/loop/training_record.h"
-#include "uper/train/run/run_folder.h"
 
 namespace uper {
 
@@ -36,6 +36,13 @@ struct TrainingProgress {
 struct TrainerCallbacks {
   std::function<void(const TrainingProgress&)> progress;
   std::function<void(const std::string&)> warn;
+};
+
+// The files that a trainer writes.
+struct TrainerFiles {
+  std::filesystem::path metrics;      // CSV
+  std::filesystem::path events;       // for TensorBoard
+  std::filesystem::path checkpoints;  // a folder
 };
 
 // Everything a trainer is made of (run/make_trainer.h puts it together). Each part may refer to
@@ -56,9 +63,9 @@ struct TrainerParts {
 // thread-safe.
 class Trainer {
  public:
-  // Continues from the newest checkpoint of the folder if there is one; `warn` gets the reasons for
+  // Continues from the newest checkpoint if there is one; `warn` gets the reasons for
   // skipping others. Throws Error(kCorrupt) if there are checkpoints but none loads.
-  Trainer(const RunConfig& config, const RunFolder& folder, TrainerParts parts,
+  Trainer(const RunConfig& config, const TrainerFiles& files, TrainerParts parts,
           TrainerCallbacks callbacks);
 
   // Trains to config.frames. False when `stop` ended it before. Everything is saved then; throws
@@ -95,7 +102,7 @@ class Trainer {
   PhaseClock::Scope In(PhaseClock::Phase phase) { return {parts_.record->clock, phase}; }
 
   const RunConfig config_;
-  const RunFolder folder_;
+  const TrainerFiles files_;
   TrainerParts parts_;
   TrainerCallbacks callbacks_;
 

@@ -110,7 +110,7 @@ class TrainerTest : public testing::Test {
     parts.learner = std::move(learner);
     AddEngine(config, parts.make_environment(0)->spec(), /*threads=*/1, parts);
     store_ = parts.store.get();
-    return Trainer(config, folder_, std::move(parts),
+    return Trainer(config, folder_.trainer_files(), std::move(parts),
                    {.progress =
                         [this](const TrainingProgress& progress) {
                           if (progress.row != nullptr) rows_.push_back(*progress.row);

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "uper/train/loop/trainer.h"
+
 namespace uper {
 
 enum class RunState {
@@ -30,6 +32,9 @@ class RunFolder {
   std::filesystem::path summary() const { return path_ / "summary.json"; }
   std::filesystem::path plots() const { return path_ / "plots"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  TrainerFiles trainer_files() const {
+    return {.metrics = metrics(), .events = events(), .checkpoints = checkpoints()};
+  }
   std::filesystem::path lock() const { return path_ / "lock"; }
   std::filesystem::path finished() const { return path_ / "finished"; }
 

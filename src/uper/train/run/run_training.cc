@@ -78,7 +78,7 @@ RunSummary SummaryOf(const RunConfig& config, Trainer& trainer) {
 RunResult TrainToEnd(const RunConfig& config, const RunFolder& folder,
                      const TrainerCallbacks& callbacks, const StopFlag& stop) {
   ThreadPool pool(ThreadsOf(config));
-  Trainer trainer(config, folder, MakeTrainerParts(config, pool), callbacks);
+  Trainer trainer(config, folder.trainer_files(), MakeTrainerParts(config, pool), callbacks);
   const bool finished = trainer.Run(stop);
   RunResult result{.end = finished ? RunEnd::kFinished : RunEnd::kInterrupted,
                    .summary = SummaryOf(config, trainer)};
