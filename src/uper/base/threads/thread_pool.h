@@ -26,11 +26,11 @@ class ScopedFlushDenormals {
 };
 
 struct ThreadPoolOptions {
-  int threads = 1;  // the caller counts
-  // How often an idle worker looks for work before it sleeps, and the caller for the end of the
-  // last task. A look takes about 30 nanoseconds; the default outlasts the pauses between the
-  // parallel parts of one update. After 6,000 looks they yield the core between looks, which takes
-  // longer.
+  int threads = 1;  // including the caller
+  // How often an idle worker looks for work before it sleeps. The caller looks as often for the end
+  // of the last task. A look takes about 30 nanoseconds; the default outlasts the pauses between
+  // the parallel parts of one update. After 6,000 looks a thread yields the core between looks,
+  // which takes longer.
   int idle_spins = 1000;
 };
 
@@ -119,7 +119,7 @@ class ThreadPool {
   int failed_index_ = 0;        // guarded by failure_mutex_
   std::exception_ptr failure_;  // guarded by failure_mutex_
 
-  std::vector<std::jthread> workers_;  // last: they end before what they look at
+  std::vector<std::jthread> workers_;  // last: they end before the members they use
 };
 
 }  // namespace uper
