@@ -175,8 +175,8 @@ LaneTable DiagonalOf(const ScreenTable& table) {
   return lanes;
 }
 
-// Pillow's choice since 13.0; before, it always went across first. The rounding between the passes
-// makes them differ.
+// Pillow's choice since 13.0; earlier versions always resize across first. The results differ
+// because of the rounding between the passes.
 bool IsDownFirst(const FrameProcessorOptions& options) {
   return options.resize == ResizeRule::kBilinear && options.size < options.height &&
          options.height - options.size > 2 * (options.width - options.size);

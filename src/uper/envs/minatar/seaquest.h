@@ -9,10 +9,10 @@ namespace uper::minatar {
 // torpedoes that way, one in five steps. Fish and enemy submarines (one in three; they shoot every
 // eleven steps) cross the sea from wall to wall: each one hit pays 1, touching one or a shot of
 // theirs ends the game. Divers cross it, too, and are taken on board when touched, six at most.
-// Oxygen lasts for 200 steps below the surface; without it the game is over. To surface needs a
-// diver, who leaves; with six all leave and every tenth of the oxygen left pays 1. Ramping: at each
-// surfacing enemies come one step sooner (20 to 1) and, every second time, move one step sooner
-// (5 to 2). Trails show where fish, submarines and divers come from.
+// Oxygen lasts for 200 steps below the surface; without it the game is over. Surfacing needs a
+// diver, which leaves. With six divers all leave, and every tenth of the oxygen left pays 1.
+// Ramping: at each surfacing enemies come one step sooner (20 to 1) and, every second time, move
+// one step sooner (5 to 2). Trails show where fish, submarines and divers come from.
 //
 // We keep a peculiarity of the original, because it affects returns: surfacing with six divers
 // leaves -1 of them, and only 0 divers make surfacing deadly. With -1 divers surfacing is free.
