@@ -52,7 +52,7 @@ struct SweepPlan {
   int MostThreads() const;
 };
 
-// Expands and checks the plan, except the environments' names, which only the registry knows.
+// Expands and checks the plan, except the environments' names, which only the registry can check.
 // Throws Error(kUsage) with source, line and the nearest key for an unknown key, a wrong type, a
 // value out of range, a key or a value given twice, a list without values.
 SweepPlan ParseSweepPlan(std::string_view text, const std::string& source);
