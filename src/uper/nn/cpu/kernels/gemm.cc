@@ -164,7 +164,7 @@ void Tile(const GemmProblem& p, const TilePlace& place) {
 
 using TileFunction = void (*)(const GemmProblem&, const TilePlace&);
 
-// A tile of R rows and W vectors. Nobody calls it with more vectors than the registers hold.
+// The function for a tile of R rows and W vectors; null if the registers cannot hold that many.
 template <int R, int W, bool kMasked>
 constexpr TileFunction TileOf() {
   if constexpr (R > 0 && W <= kWidths[R]) {
