@@ -160,7 +160,7 @@ __global__ void SumHiddenKernel(HeadShape s, const __grid_constant__ HeadGradien
   for (int k = first; k < last; ++k) {
     const float part =
         parts[(static_cast<std::ptrdiff_t>(k) * gradient.batch + b) * s.hidden + unit];
-    sum += Learns(gradient.masks, b, k) ? part : 0.0F;  // otherwise nobody wrote `part`
+    sum += Learns(gradient.masks, b, k) ? part : 0.0F;  // otherwise `part` was not written
   }
   d_hidden[i] = gradient.hidden[i] > 0 ? sum : 0.0F;
 }
