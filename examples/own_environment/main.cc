@@ -1,4 +1,4 @@
-// The whole command line of uper, with an environment of one's own: see README.md.
+// The whole command line of uper with one more environment, CartPole: see README.md.
 
 #include "uper/cli/main.h"
 
