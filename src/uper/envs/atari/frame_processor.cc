@@ -70,9 +70,9 @@ UPER_FOR_EACH_CPU void TurnColumns(const std::uint8_t* turned, std::size_t colum
   }
 }
 
-// Both passes of the bilinear resize: for each of `groups` sets of weights, `count` vectors of
-// sixteen bytes, each the weighted sum of the vectors at bytes + offsets[group, t], which move on
-// by sixteen from one to the next.
+// Either pass of the bilinear resize. Each of the `groups` sets of weights gives `count` vectors of
+// sixteen bytes. A result is the weighted sum of the vectors at bytes + offsets[group, t]. For the
+// next result these move on by sixteen bytes.
 struct ByteSums {
   const std::uint8_t* bytes;
   const int* offsets;  // [groups, width]

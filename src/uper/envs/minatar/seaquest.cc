@@ -209,7 +209,7 @@ Seaquest::Moved Seaquest::MoveEnemy(Swimmers& enemies, int index, GameStep& step
   return moved;
 }
 
-// A submarine whose turn it is to shoot does so even when it is hit in the same step.
+// A submarine that is due to shoot does so even when it is hit in the same step.
 void Seaquest::MoveEnemySubs(GameStep& step) {
   for (int i = enemy_subs_.size() - 1; i >= 0; --i) {
     const Moved moved = MoveEnemy(enemy_subs_, i, step);
