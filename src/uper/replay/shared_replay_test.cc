@@ -32,7 +32,7 @@ Words WordsFor(std::uint64_t tag) {
   return words;
 }
 
-// A transition all of whose parts follow from its tag.
+// A transition in which all parts follow from its tag.
 struct TaggedTransition {
   explicit TaggedTransition(std::uint64_t tag) : s_tm1(WordsFor(tag)), s_t(WordsFor(~tag)) {}
 
