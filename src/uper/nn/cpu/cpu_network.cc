@@ -269,9 +269,9 @@ int CpuNetwork::WeightTasks(int index) const {
   return CeilDiv(layer(index).inputs(), kWeightRows) + 1;
 }
 
-// All weight gradients except those of the head in one call, so that the threads share them evenly:
-// the tasks of each layer, then the squares of the head for each sample. Each task leaves the
-// squares of what it wrote. They are added in the order of the tasks.
+// Computes all weight gradients except those of the head in one call, so that the threads share
+// them evenly. There are tasks for each layer, and tasks for the head's squares, one per sample.
+// Each task leaves the squares of what it wrote. They are added in the order of the tasks.
 double CpuNetwork::BackwardAllWeights(const Pass& pass, std::span<const float> d_out,
                                       std::span<float> gradient) {
   int layer_tasks = 0;

@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
-// The largest tile of C that fits the registers together with one row of B and one entry of A: its
-// rows, and its vectors of columns by the number of rows.
+// The largest tile of C that fits the registers together with one row of B and one entry of A.
+// kMaxRows: its rows; kWidths: its vectors of columns by the number of rows.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86  // 32 registers
 inline constexpr int kMaxRows = 8;
 inline constexpr int kWidths[kMaxRows + 1] = {0, 4, 4, 4, 4, 4, 4, 3, 3};
