@@ -28,7 +28,7 @@ struct LoadedRun {
 };
 
 // Replaces each "as the environment does" by the value that it stands for. Mode and difficulty of
-// an Atari game stay, because only the emulator knows their defaults.
+// an Atari game stay, because only the emulator has their defaults.
 EnvironmentOptions ResolvedOptions(const EnvironmentConfig& environment) {
   EnvironmentOptions options = environment.options;
   const std::string suite = SuiteOf(environment.name);
