@@ -43,7 +43,7 @@ constexpr GroupVersion kVersion1{.mount = "sys/fs/cgroup/memory",
                                  .limit = "memory.limit_in_bytes",
                                  .used = "memory.usage_in_bytes",
                                  .droppable = "total_inactive_file "};
-// Version 1 writes a number about this large for "no limit".
+// Version 1 expresses "no limit" by a number about this large.
 constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
 
 // The path of our control group below the mount: version 2 "0::/path", version 1 "9:memory:/path".
