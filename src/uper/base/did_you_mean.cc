@@ -53,7 +53,7 @@ std::size_t SlipsOfBeginning(std::string_view part, std::string_view candidate) 
 // slip.
 std::size_t HalfSlips(std::string_view name, std::string_view candidate) {
   const std::string_view part = LastPart(name), other = LastPart(candidate);
-  const std::size_t most = std::max<std::size_t>(1, part.size() / 3);  // slips of a name meant
+  const std::size_t most = std::max<std::size_t>(1, part.size() / 3);  // most slips of a match
   const std::size_t distance = EditDistance(part, other);
   const std::size_t beginning = SlipsOfBeginning(part, other);
   if (distance > most && beginning == kTooMany) return kTooMany;

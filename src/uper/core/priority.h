@@ -248,7 +248,7 @@ UPER_HOST_DEVICE inline double ValueOf(Ratio ratio, double epistemic, double ale
   return kNan;
 }
 
-// The priority for rules that are a ratio of E (or E_delta) and A.
+// The priority for rules of E (or E_delta) and A that have A in a denominator.
 UPER_HOST_DEVICE inline Priority FromRatio(Ratio ratio, double epistemic, double aleatoric,
                                            const PriorityLimits& limits) {
   if (!Valid(epistemic) || !Valid(aleatoric)) return {.value = kNan};
