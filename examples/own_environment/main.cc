@@ -1,4 +1,5 @@
-// The whole command line of uper, with an environment and a priority of one's own: see README.md.
+// The whole command line of uper with one more environment, CartPole, and one more priority: see
+// README.md.
 
 #include "uper/cli/main.h"
 

@@ -1,6 +1,5 @@
-// The replay memory and the priorities in somebody else's training loop: the README's example, with
-// random numbers in the place of a network. Builds with a C++20 compiler and the lower layers
-// alone.
+// The replay memory and the priorities in a user's own training loop: the README's example, with
+// random numbers instead of a network. It needs only a C++20 compiler and the lower layers.
 
 #include <cstdio>
 #include <vector>
@@ -16,7 +15,7 @@ constexpr std::size_t kMembers = 10;
 constexpr std::size_t kQuantiles = 51;
 constexpr std::size_t kBatch = 32;
 
-// Stands for the outputs of a network for one sample: [member, quantile].
+// Random numbers instead of the outputs of a network for one sample: [member, quantile].
 std::vector<float> FakeQuantiles(uper::RandomStream& stream) {
   std::vector<float> theta(kMembers * kQuantiles);
   for (float& value : theta) value = static_cast<float>(stream.Normal());

@@ -10,8 +10,8 @@
 namespace uper::experiments::atari {
 
 // The paper's claims about Atari. Statistics are paired by seed. A seed counts if both agents have
-// it in all games of the comparison. A claim whose runs are missing is "undecided"; it has no value
-// and says why.
+// it in all games of the comparison. A claim whose runs are missing is "undecided"; it has a reason
+// instead of a value.
 
 // L366: the median is above the baselines throughout; L380: above QR-ENS-PER and QR-PER.
 std::vector<Claim> MedianClaims(const ScoreTable& table);

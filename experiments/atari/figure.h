@@ -19,8 +19,8 @@ std::vector<Figure> MakeFigures();
 // may be empty.
 ReferenceScores ReferencesWith(const std::filesystem::path& file, const std::string& suite);
 
-// The input of a picture from runs. `uper report` fills in the agents of its runs; the figures
-// above fill in the paper's agents.
+// The input of a picture from runs. `uper report` sets the agents of its runs; the figures above
+// set the paper's agents.
 struct PictureRequest {
   const ScoreTable& table;
   std::filesystem::path folder;
@@ -37,7 +37,7 @@ void WriteMedianPicture(const PictureRequest& request);
 void WriteGamesPicture(const PictureRequest& request);
 void WriteBarsPicture(const PictureRequest& request, std::span<const AgentPair> pairs);
 
-// The paper's four games as far as the table has them, filled up with its first games.
+// The paper's four games if the table has them; its first games replace missing ones.
 std::vector<std::string> EnlargedGames(const ScoreTable& table);
 
 }  // namespace uper::experiments::atari

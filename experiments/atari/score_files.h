@@ -44,7 +44,7 @@ void WriteGameCurves(const ScoreTable& table, std::span<const std::string> agent
 void WriteImprovements(const ScoreTable& table, std::span<const AgentPair> pairs,
                        const std::filesystem::path& file);
 
-// Runs of these agents, games and seeds that the table does not have.
+// The runs of these agents, games and seeds that are missing in the table.
 std::vector<MissingRun> MissingRuns(const ScoreTable& table, std::span<const std::string> agents,
                                     std::span<const std::string> games,
                                     std::span<const std::int64_t> seeds);

@@ -11,9 +11,9 @@
 namespace uper::experiments::bandit {
 
 // The bandit experiment (paper, section "Conal bandit" and SM "Arm-Bandit Task"): a replay memory
-// with one transition per arm. Each step draws an arm by priority, updates the arm's ensemble with
-// the stored reward (each member with probability 1/2), replaces that reward by a fresh one and
-// recomputes the arm's priority.
+// with one transition per arm. Each step draws an arm by priority and updates the arm's ensemble
+// with the stored reward (each member with probability 1/2). Then it replaces that reward by a
+// fresh one and recomputes the arm's priority.
 struct BanditOptions {
   ConalBanditOptions bandit;
   PriorityRule rule = PriorityRule::kInfoGainDelta;

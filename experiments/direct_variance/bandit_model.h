@@ -11,8 +11,8 @@
 
 namespace uper::experiments::direct_variance {
 
-// The bandit's replay with the direct variance learner in UPER's denominator. Mean and disagreement
-// come from the same quantile ensemble for all schemes; only the priority differs.
+// The bandit's replay, with the directly learned variance as the denominator of UPER. Mean and
+// disagreement come from the same quantile ensemble for all schemes; only the priority differs.
 enum class DirectScheme {
   kUniform,
   kTd,            // mean over members of |reward - Q_k|

@@ -12,7 +12,7 @@ namespace uper::experiments {
 
 enum class Verdict { kHolds, kFails, kUndecided };
 
-// One empirical claim of the paper, with what the numbers say about it. The statistic is fixed
+// One empirical claim of the paper, with its statistic and its verdict. The statistic is fixed
 // before the experiment runs. A claim that fails is a result, not an error.
 struct Claim {
   std::string id;              // number in docs/claims.md, with a letter if it has parts: "4a"

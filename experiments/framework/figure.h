@@ -14,7 +14,7 @@
 
 namespace uper::experiments {
 
-// Is told how the work goes on. Called from any thread.
+// Receives the progress of the work. Called from any thread.
 class ProgressSink {
  public:
   virtual ~ProgressSink() = default;
@@ -48,9 +48,10 @@ struct Figure {
   // Throws if `run` could not start with these runs and settings. It is called before anything is
   // written. Empty: there is nothing to check.
   std::function<void(std::span<const RunCurve>, const Settings&)> check;
-  // Says what this machine or build lacks ("needs ..."), or nothing. Empty: nothing ever lacks.
+  // Says what this machine or build lacks ("needs ..."), or nothing. Empty: nothing is ever
+  // missing.
   std::function<std::string(const Settings&)> missing = {};
-  bool measures_time = false;  // must have the machine to itself: not part of `reproduce all`
+  bool measures_time = false;  // needs the machine for itself: not part of `reproduce all`
 };
 
 // All figures, in the order of the paper.

@@ -13,7 +13,8 @@
 
 namespace uper::experiments {
 
-// Runs a figure in a folder of its own, for tests: its claims and the bytes of every file it left.
+// Runs a figure in a folder of its own, for tests. It has the claims and the bytes of every file
+// that the figure wrote.
 class FigureTestRunner {
  public:
   explicit FigureTestRunner(const std::string& name)

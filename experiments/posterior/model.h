@@ -11,9 +11,9 @@
 namespace uper::experiments::posterior {
 
 // "Variance as Uncertainty Estimation" (paper, SM): an ensemble of quantile regressors and the
-// exact Bayesian posterior of the mean learn from the same samples of N(data_mean, data_sd^2), both
-// starting at the prior N(prior_mean, prior_sd^2). The fields under "open" are not in the paper;
-// their defaults are those of its bandit.
+// exact Bayesian posterior of the mean learn from the same samples of N(data_mean, data_sd^2). Both
+// start at the prior N(prior_mean, prior_sd^2). The fields under "open" are not in the paper; their
+// defaults are those of its bandit.
 struct PosteriorOptions {
   double data_mean = 2;
   double data_sd = 1;

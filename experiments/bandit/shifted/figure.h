@@ -4,7 +4,8 @@
 
 namespace uper::experiments::bandit::shifted {
 
-// `bandit-shifted`: distinct means per arm; what the distance to the target adds to each form.
+// `bandit-shifted`: every arm has another mean. It shows what the distance to the target adds to
+// each form.
 Figure MakeFigure();
 
 }  // namespace uper::experiments::bandit::shifted

@@ -13,8 +13,8 @@ namespace uper::experiments::bias::error {
 Figure MakeFigure();
 
 // Where the curve `difference` (at ascending `positions`) last changes from positive to not
-// positive, by linear interpolation; the last position if it is positive at the end, the first if
-// it never is. REQUIRES: equal sizes, not empty.
+// positive, by linear interpolation. Returns the last position if the curve is positive at the end,
+// and the first if it is never positive. REQUIRES: equal sizes, not empty.
 double LastFallThroughZero(std::span<const double> positions, std::span<const double> difference);
 
 }  // namespace uper::experiments::bias::error

@@ -32,12 +32,13 @@ std::string InLowerCase(std::string_view text) {
   return lower;
 }
 
-// `suite/game`, `section.key`: the last part is what people remember.
+// The part that users remember: the last one of `suite/game` and of `section.key`.
 std::string_view LastPart(std::string_view name) {
   return name.substr(name.find_last_of("/.") + 1);  // npos + 1 is 0
 }
 
-// Distance of the written text from a beginning of the candidate. A long text may have a slip.
+// Slips in the written text if it stands for the beginning of the candidate. Only a long text may
+// have one.
 std::size_t SlipsOfBeginning(std::string_view part, std::string_view candidate) {
   constexpr std::size_t kShortest = 3, kLong = 5;
   if (part.size() >= kShortest && candidate.starts_with(part)) return 0;
@@ -48,17 +49,18 @@ std::size_t SlipsOfBeginning(std::string_view part, std::string_view candidate) 
   return kTooMany;
 }
 
-// Between two names in lower case. A mere beginning is half a slip.
+// Twice the slips between two names in lower case. To write only the beginning of a name is half a
+// slip.
 std::size_t HalfSlips(std::string_view name, std::string_view candidate) {
   const std::string_view part = LastPart(name), other = LastPart(candidate);
-  const std::size_t most = std::max<std::size_t>(1, part.size() / 3);  // beyond: not meant
+  const std::size_t most = std::max<std::size_t>(1, part.size() / 3);  // most slips of a match
   const std::size_t distance = EditDistance(part, other);
   const std::size_t beginning = SlipsOfBeginning(part, other);
   if (distance > most && beginning == kTooMany) return kTooMany;
   const std::size_t slips = distance <= most ? 2 * distance : 2 * beginning + 1;
   const std::size_t front = EditDistance(name.substr(0, name.size() - part.size()),
                                          candidate.substr(0, candidate.size() - other.size()));
-  return front == 0 ? slips : slips + 2 * most + front;  // elsewhere: comes last
+  return front == 0 ? slips : slips + 2 * most + front;  // another prefix comes last
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 
-// How tests look at the errors of the code under test.
+// Helpers for tests that check errors.
 
 #include <gtest/gtest.h>
 

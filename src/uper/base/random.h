@@ -18,7 +18,7 @@ std::array<std::uint32_t, 4> Philox4x32(std::array<std::uint32_t, 4> counter,
 // implementations. Not thread-safe.
 class RandomStream {
  public:
-  // `name` says what the stream is for ("replay draws"); `index` tells equal consumers apart
+  // `name` says what the stream is for ("replay draws"); `index` distinguishes equal consumers
   // (environment 0, 1, ...).
   RandomStream(std::uint64_t seed, std::string_view name, std::uint64_t index = 0);
 

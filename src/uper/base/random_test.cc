@@ -82,7 +82,7 @@ TEST(RandomStreamTest, StreamsDifferBySeedNameAndIndex) {
       }
     }
   }
-  // 100 draws of 64 bits: an accidental meeting has probability 3e-16.
+  // 100 draws of 64 bits: an accidental collision has probability 3e-16.
   EXPECT_EQ(first_words.size(), static_cast<std::size_t>(streams));
   EXPECT_EQ(RandomStream(1, "a", 2).NextUint64(), RandomStream(1, "a", 2).NextUint64());
 }

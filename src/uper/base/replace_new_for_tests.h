@@ -19,7 +19,7 @@ inline void* CountedAllocation(std::size_t size) {
 
 }  // namespace uper
 
-// Not inlined: the compiler would take free() for the wrong partner of new.
+// Not inlined, because the compiler would take free() for a deallocation that does not match new.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   if (void* memory = uper::CountedAllocation(size)) return memory;
   throw std::bad_alloc();

@@ -9,8 +9,8 @@
 
 namespace uper {
 
-// A number as users write it: 1_000_000, +3, 1e6, 0.5. It is an integer if it has neither point
-// nor exponent and fits. Nothing if the text is not a number as a whole.
+// A number as users write it: 1_000_000, +3, 1e6, 0.5. It is an integer if it has neither point nor
+// exponent and fits into 64 bits. Returns nothing unless the whole text is a number.
 using Number = std::variant<std::int64_t, double>;
 std::optional<Number> ParseNumber(std::string_view text);
 

@@ -95,7 +95,7 @@ bool HasType(const json& value) {
     return value.is_number_integer() &&
            (!value.is_number_unsigned() || value.get<std::uint64_t>() <= INT64_MAX);
   }
-  return true;  // json itself
+  return true;  // T is json: every value has this type
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 
 namespace uper::checkpoint {
 
-// Bounds on a JSON text from outside, so that reading it takes bounded memory.
+// Bounds on an untrusted JSON text, so that reading it takes bounded memory.
 struct JsonLimits {
   std::size_t bytes = std::size_t{16} << 20;
-  std::size_t values = 1'000'000;  // of all kinds, keys counted
+  std::size_t values = 1'000'000;  // of all kinds, including keys
   std::size_t depth = 32;
 };
 

@@ -13,8 +13,8 @@
 
 namespace uper::checkpoint {
 
-// The content of a checkpoint. The store knows nothing about agents: it keeps numbers, a document
-// and streams of records, and returns the same.
+// The content of a checkpoint. The store does not depend on agents: it saves numbers, a document
+// and streams of records, and returns them unchanged.
 
 // Records of equal size that are numbered from 0 and never change once written: the transitions of
 // a replay memory by id, or its frames by frame id. The live ones are [first_id, next_id).
@@ -29,15 +29,16 @@ struct RecordStream {
 struct CheckpointContent {
   // Small facts for `inspect`, kept in the manifest: frames, updates, hashes.
   nlohmann::json info = nlohmann::json::object();
-  // Counters, random positions, log positions: whatever is not an array of numbers. Valid UTF-8 and
-  // finite numbers only (JSON has no others); bytes go into a tensor of kUint8.
+  // Counters, random positions, log positions: everything that is not an array of numbers. Valid
+  // UTF-8 and finite numbers only (JSON has no others); bytes go into a tensor of kUint8.
   nlohmann::json document = nlohmann::json::object();
-  // One file each: "parameters", "optimizer", "replay". Names are of a-z and _.
+  // One file each: "parameters", "optimizer", "replay". Names consist of a-z and _.
   std::map<std::string, TensorMap> tensors;
-  // "transitions", "frames". Names are of a-z and _.
+  // "transitions", "frames". Names consist of a-z and _.
   std::map<std::string, RecordStream> streams;
-  // Makes the data durable to which the document refers outside the folder (logs), before the
-  // checkpoint counts. Returns a problem, or "". May run later on another thread. May be empty.
+  // Makes durable what the document refers to outside the folder (logs). Called before the
+  // checkpoint is published. Returns a problem, or "". May run later on another thread. May be
+  // empty.
   std::function<std::string()> sync_outside;
 };
 

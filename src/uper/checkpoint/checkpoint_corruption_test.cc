@@ -111,9 +111,9 @@ TEST_F(CheckpointCorruptionTest, MissingFilesAreFound) {
     FaultFileSystem files = disk_.Clone();
     files.Erase(path);
     const std::string name = std::filesystem::path(path).filename();
-    if (name == kMarkerName) continue;  // only says that there must be manifests
+    if (name == kMarkerName) continue;  // only records that manifests must exist
     if (name == ManifestName(5)) {
-      // The newest manifest itself: the older one knows that it was not the last.
+      // The newest manifest itself. Manifest 4 names manifest 3, which only a newer save removes.
       EXPECT_FALSE(VerifyCheckpoints(kExampleFolder, files).good());
       const LoadResult result = LoadNewestCheckpoint(kExampleFolder, files);
       EXPECT_TRUE(IsExample(*result.checkpoint, 4));
@@ -161,7 +161,7 @@ TEST_F(CheckpointCorruptionTest, LostManifestsAreNotANewRun) {
   EXPECT_FALSE(VerifyCheckpoints(kExampleFolder, disk_).good());
 }
 
-// Training goes on from the older one, and its next save puts things right.
+// Training continues from the older checkpoint, and the next save replaces the damaged one.
 TEST_F(CheckpointCorruptionTest, TheNextSaveReplacesTheDamagedOne) {
   disk_.Content(Path("state-00000005.json"))[0] ^= std::byte{1};
   CheckpointStore store(kExampleFolder, kExampleOptions, disk_);

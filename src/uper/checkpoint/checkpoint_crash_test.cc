@@ -18,7 +18,8 @@ constexpr CrashKind kCrashes[] = {CrashKind::kProcess,          CrashKind::kTorn
                                   CrashKind::kLoseData,         CrashKind::kLoseNames,
                                   CrashKind::kLoseDataAndNames, CrashKind::kReordered};
 
-// Continues from what is on the disk and saves `step`. Crashes if the file system says so.
+// Continues from the content of the disk and saves `step`. Crashes if the file system is set to
+// crash.
 SaveOutcome SaveStep(FaultFileSystem& files, int step) {
   CheckpointStore store(kExampleFolder, kExampleOptions, files);
   store.Load();
@@ -26,7 +27,8 @@ SaveOutcome SaveStep(FaultFileSystem& files, int step) {
   return store.Save(ExampleCheckpoint(step).content);
 }
 
-// The step that loads, 0 for none; anything else than a whole example is a failure.
+// The step of the checkpoint that loads, or 0 if there is none. The test fails unless the
+// checkpoint is the whole example of that step.
 int LoadedStep(FaultFileSystem& files, const std::string& where) {
   const LoadResult result = LoadNewestCheckpoint(kExampleFolder, files);
   if (!result.checkpoint) return 0;
@@ -48,7 +50,7 @@ std::size_t OperationsOfStep(const FaultFileSystem& disk, int step) {
   return files.operations();
 }
 
-// Dies at every operation of saving `step` in every way, restarts and goes on.
+// Crashes at every operation of saving `step`, in every way, then restarts and continues.
 std::size_t CrashEverywhere(const FaultFileSystem& disk, int step) {
   const std::size_t operations = OperationsOfStep(disk, step);
   std::size_t states = 0;
@@ -87,7 +89,7 @@ TEST(CheckpointCrashTest, NoCrashOfALaterSaveIsUnrecoverable) {
   RecordProperty("states", static_cast<int>(states));
 }
 
-// The second crash finds what the first one left.
+// The second crash follows a restart from the disk that the first one left.
 TEST(CheckpointCrashTest, CrashesMayFollowOneAnother) {
   FaultFileSystem disk;
   SaveExamples(disk, 3);
@@ -201,10 +203,10 @@ TEST(CheckpointCrashTest, EveryFailingOperationLeavesAGoodCheckpoint) {
         EXPECT_FALSE(harmless && error != FaultFileSystem::kShortWrite) << where;
         EXPECT_FALSE(outcome.problem.empty()) << where;
         EXPECT_EQ(outcome.disk_full, error == ENOSPC || error == EDQUOT) << where;
-        EXPECT_EQ(files.Paths(), disk.Paths()) << where;  // nothing is left of it
+        EXPECT_EQ(files.Paths(), disk.Paths()) << where;  // no file of it is left
       }
       ExpectGood(files, where);
-      // The same store goes on.
+      // The same store can save again.
       EXPECT_TRUE(store.Save(ExampleCheckpoint(6).content).saved) << where;
       EXPECT_EQ(LoadedStep(files, where), 6) << where;
       ExpectGood(files, where);
@@ -237,7 +239,7 @@ TEST(CheckpointCrashTest, AFullDiskKeepsTheOldCheckpointAndTheSpace) {
   }
 }
 
-// A checkpoint that a crash may undo is no reason to remove the one before it.
+// As long as a crash may undo the newer checkpoint, the older one must stay.
 TEST(CheckpointCrashTest, TheOlderOneStaysUntilTheNewerIsDurable) {
   constexpr CheckpointStoreOptions kKeepOne{.keep = 1, .segment_records = 16};
   int undurable = 0;
@@ -257,7 +259,8 @@ TEST(CheckpointCrashTest, TheOlderOneStaysUntilTheNewerIsDurable) {
   EXPECT_EQ(undurable, 1);
 }
 
-// Reading fails: the older one is used where it can be, and nothing is taken for a new run.
+// If reading fails, the older checkpoint is used where possible. The folder is never taken for that
+// of a new run.
 TEST(CheckpointCrashTest, FailingReadsNeverLookLikeANewRun) {
   FaultFileSystem disk;
   SaveExamples(disk, 4);

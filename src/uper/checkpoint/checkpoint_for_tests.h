@@ -73,7 +73,7 @@ inline std::vector<std::byte> RecordsOf(const LoadedCheckpoint& loaded, const st
   return all;
 }
 
-// Is `loaded` the example of that step, to the last byte?
+// Whether `loaded` equals the example of that step, byte for byte.
 inline bool IsExample(const LoadedCheckpoint& loaded, int step) {
   const ExampleCheckpoint example(step);
   bool equal = loaded.manifest.info == example.content.info &&

@@ -38,7 +38,8 @@ LiveRange LivePart(const ManifestStream& stream, const ManifestSegment& segment)
   return {begin, segment.end, (begin - segment.begin) * stream.record_bytes};
 }
 
-// Files of saves after the newest manifest: a save that was cut off, or a manifest that was lost.
+// Describes files that are newer than the newest manifest. Their save was interrupted, or their
+// manifest was lost.
 std::string NoteOnLeftovers(const std::vector<std::string>& names, std::uint64_t newest) {
   std::size_t count = 0;
   for (const std::string& name : names) count += NumberInName(name).value_or(0) > newest ? 1 : 0;

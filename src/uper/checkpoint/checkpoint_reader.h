@@ -36,7 +36,7 @@ struct LoadedCheckpoint {
   // These throw Error(kCorrupt) if there is no such part.
   const TensorMap& Tensors(const std::string& name) const;
   const ManifestStream& Stream(const std::string& name) const;
-  // Hands out the live records in order, some thousands at a time.
+  // Passes the live records to the sink in order, some thousands at a time.
   void ReadStream(const std::string& name, const RecordSink& sink) const;
   // Checksum over the live records: equal for equal content, however it is cut into segments.
   std::string StreamHash(const std::string& name) const;
@@ -51,7 +51,7 @@ struct LoadResult {
   std::vector<std::string> notes;
 };
 
-// Why the bytes are not those that the manifest names, or "" if they are.
+// How the bytes differ from the file that the manifest names, or "" if they do not.
 std::string ProblemWith(const ManifestFile& file, std::span<const std::byte> bytes);
 // Reads a file and checks it. Throws Error(kCorrupt) naming it.
 std::vector<std::byte> ReadVerified(FileSystem& files, const std::filesystem::path& folder,

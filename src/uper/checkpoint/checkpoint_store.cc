@@ -140,8 +140,8 @@ LoadResult CheckpointStore::Load() {
   return result;
 }
 
-// Lists the files that a dead process wrote for a save that never came. Lists none if a manifest is
-// damaged: its files may still be of use, and the next save removes them anyway.
+// Lists the files that an earlier process wrote for a save that it did not finish. Lists none if a
+// manifest is damaged: its files may still be of use, and the next save removes them anyway.
 void CheckpointStore::FindLeftovers(const std::vector<std::string>& names) {
   leftovers_.clear();
   if (ManifestNumbers(names).size() != kept_.size()) return;
@@ -170,7 +170,7 @@ bool CheckpointStore::IsThere(const ManifestFile& file) const {
 int CheckpointStore::MakeFolder() {
   const int error = RepeatInterrupted([&] { return files_.MakeFolder(folder_); });
   if (error != 0 || !kept_.empty()) return error;
-  // A new folder's own name must survive too.
+  // The name of a new folder must be durable too.
   const fs::path parent = folder_.has_parent_path() ? folder_.parent_path() : ".";
   return RepeatInterrupted([&] { return files_.SyncFolder(parent); });
 }

@@ -19,8 +19,8 @@ namespace uper::checkpoint {
 struct CheckpointStoreOptions {
   std::size_t keep = 2;                                   // checkpoints, at least 1
   int compression_level = 1;                              // zstd's
-  std::uint64_t segment_bytes = std::uint64_t{32} << 20;  // of a segment before compression, ...
-  std::uint64_t segment_records = 16'384;                 // ... and its records, at most
+  std::uint64_t segment_bytes = std::uint64_t{32} << 20;  // largest segment before compression
+  std::uint64_t segment_records = 16'384;                 // most records per segment
 };
 
 // Everything a save will write, copied: independent of the trainer's own memory.
@@ -49,7 +49,7 @@ struct PreparedSave {
 struct PreparedAhead {
   std::string stream;
   PreparedSave::Segment segment;
-  std::map<std::string, std::uint64_t> first_ids;  // by stream: what is live starts here
+  std::map<std::string, std::uint64_t> first_ids;  // by stream: the oldest live record
 };
 
 // The result of a save.
@@ -131,11 +131,11 @@ class CheckpointStore {
 
   bool loaded_ = false;
   std::uint64_t next_number_ = 1;
-  std::vector<Manifest> kept_;  // good ones, newest first
+  std::vector<Manifest> kept_;  // undamaged ones, newest first
   // Segments that may be reused: those of the newest checkpoint, and those written ahead.
   std::map<std::string, std::vector<ManifestSegment>> stored_;
   std::map<std::string, std::uint64_t> ahead_;  // by stream: records before it are stored
-  std::vector<std::string> leftovers_;          // files of a former process that nobody needs
+  std::vector<std::string> leftovers_;          // unneeded files of an earlier process
   // Sizes of all records so far, before and after compression.
   std::uint64_t raw_bytes_ = 0;
   std::uint64_t compressed_bytes_ = 0;

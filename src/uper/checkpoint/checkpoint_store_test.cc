@@ -138,7 +138,7 @@ TEST(CheckpointStoreTest, DeadSegmentsWrittenAheadAreRemoved) {
     EXPECT_TRUE(IsExample(LoadCheckpoint(files, kExampleFolder, manifest), step));
   }
   const PreparedSave save = store.Prepare(ExampleCheckpoint(60).content);
-  for (const auto& [name, stream] : save.streams) {  // of what is live nothing was removed
+  for (const auto& [name, stream] : save.streams) {  // no live record was removed
     EXPECT_LE(stream.fresh.size(), 1u) << name;
   }
   EXPECT_TRUE(store.Publish(save).saved);
@@ -161,7 +161,7 @@ TEST(CheckpointStoreTest, SegmentsOfALostProcessAreNotTrusted) {
   EXPECT_EQ(store.Prepare(ExampleCheckpoint(3).content).streams.at("transitions").fresh.size(), 3u);
   EXPECT_TRUE(store.Save(ExampleCheckpoint(3).content).saved);
   for (const FileReport& report : VerifyCheckpoints(kExampleFolder, files).files) {
-    EXPECT_EQ(report.state, FileState::kGood) << report.name;  // what was left is gone
+    EXPECT_EQ(report.state, FileState::kGood) << report.name;  // no leftover file is there
   }
 }
 

@@ -43,7 +43,7 @@ class Verifier {
     }
   }
 
-  // The newest one knows which others were kept beside it.
+  // The newest manifest lists the others that were kept with it.
   void VerifyPrevious(const Manifest& manifest) {
     for (const std::uint64_t number : manifest.previous) {
       const std::string name = ManifestName(number);
@@ -112,7 +112,7 @@ std::vector<Manifest> InspectCheckpoints(const std::filesystem::path& folder, Fi
     try {
       manifests.push_back(ReadManifest(files, folder, ManifestName(number)));
     } catch (const Error&) {
-      // `verify` tells what is wrong with it.
+      // VerifyCheckpoints() reports what is wrong with it.
     }
   }
   return manifests;

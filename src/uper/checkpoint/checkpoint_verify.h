@@ -14,13 +14,13 @@ enum class FileState {
   kGood,
   kDamaged,
   kMissing,
-  kUnreferenced,  // no manifest names it: left by a save that was cut off, or not ours
+  kUnreferenced,  // no manifest names it: left by an interrupted save, or not written by us
 };
 
 struct FileReport {
   std::string name;
   FileState state = FileState::kGood;
-  std::uint64_t bytes = 0;  // found
+  std::uint64_t bytes = 0;  // on the disk
   std::string reason;       // empty for good files
 };
 

@@ -80,15 +80,15 @@ void CheckpointWriter::Begin(Job job, std::function<SaveOutcome()> publish) {
   task_.Start([this, publish = std::move(publish)] {
     try {
       outcome_ = publish();
-    } catch (const std::exception& error) {  // no memory to compress, say: training goes on
+    } catch (const std::exception& error) {  // such as a lack of memory; training continues
       outcome_ = {.problem = error.what()};
     }
     outcome_seconds_ = SecondsSince(job_start_);
   });
 }
 
-// The result of the finished job. A job that wrote ahead reports only if a save waits for it and
-// cannot be made.
+// The result of the finished job. A job that wrote ahead has a report only if it failed and a save
+// was requested; that save is given up.
 std::optional<SaveReport> CheckpointWriter::TakeFinished() {
   const Job job = std::exchange(job_, Job::kNone);
   if (job == Job::kNone) return std::nullopt;
@@ -100,7 +100,7 @@ std::optional<SaveReport> CheckpointWriter::TakeFinished() {
     if (!std::exchange(requested_, false)) return std::nullopt;
     return SaveReport{.outcome = outcome_, .info = {}};
   }
-  save_.streams.clear();  // its records are large and never the same again
+  save_.streams.clear();  // its records are large and not needed again
   if (outcome_.saved) {
     ++times_.saves;
     times_.save_seconds += outcome_seconds_;

@@ -21,13 +21,13 @@ struct CheckpointSource {
 // The report of a finished save.
 struct SaveReport {
   SaveOutcome outcome;
-  nlohmann::json info;  // of its content; null if it never came to that
+  nlohmann::json info;  // of its content; null if the content was never read
 };
 
 // How long saving took and how long it held up training.
 struct SaveTimes {
   std::int64_t saves = 0;    // that were written
-  double pause_seconds = 0;  // all pauses: copying at step boundaries, waiting for a former save
+  double pause_seconds = 0;  // all pauses: copying at step boundaries, waiting for an earlier save
   double longest_pause_seconds = 0;
   double save_pause_seconds = 0;  // the part of them that belongs to saves (not to writing ahead)
   double save_seconds = 0;        // from their copies until they were durable
@@ -79,7 +79,7 @@ class CheckpointWriter {
   CheckpointSource source_;
   bool requested_ = false;
   bool ahead_failed_ = false;  // then only saves try again
-  int calls_ = 0;              // of Advance since something was last written ahead
+  int calls_ = 0;              // calls of Advance() since the last look for complete segments
   Job job_ = Job::kNone;       // begun and not taken yet
   Clock::time_point job_start_;
   SaveTimes times_;
@@ -90,7 +90,7 @@ class CheckpointWriter {
   SaveOutcome outcome_;
   double outcome_seconds_ = 0;  // from job_start_
 
-  BackgroundTask task_;  // last: it ends before what it works on
+  BackgroundTask task_;  // last: it ends before the members it uses
 };
 
 }  // namespace uper::checkpoint

@@ -8,7 +8,7 @@
 namespace uper::checkpoint {
 namespace {
 
-// A training that only makes examples: step s is at hand, and reads of its records are counted.
+// Stands for training: supplies the example of a chosen step and counts the reads of its records.
 class CheckpointWriterTest : public testing::Test {
  protected:
   CheckpointWriterTest() { writer_.Load(); }
@@ -98,7 +98,7 @@ TEST_F(CheckpointWriterTest, AFullDiskIsReportedOnceASaveAndLeavesTheOldOne) {
   ASSERT_TRUE(writer_.Finish()->outcome.saved);
   SetStep(5);
   files_.FailFrom(0, ENOSPC);
-  WriteEverythingAhead();  // fails, and says nothing as long as no save is due
+  WriteEverythingAhead();  // fails, but without a report until a save is requested
   for (int i = 0; i < 2; ++i) {
     writer_.Request();
     const std::optional<SaveReport> report = writer_.Finish();

@@ -15,14 +15,14 @@
 
 namespace uper::checkpoint {
 
-// Thrown at the operation at which the process is to die; every later one throws it too.
+// Thrown at the operation where the process is to crash, and at every later operation.
 struct SimulatedCrash {};
 
 // The state of the disk after a crash.
 enum class CrashKind {
-  kProcess,           // everything that was handed to the system
+  kProcess,           // everything that was written stays
   kTornWrite,         // the same, and half of the write that was under way
-  kLoseData,          // of every file what was synced; names as they were
+  kLoseData,          // files keep only what was synced; all names stay
   kLoseNames,         // creations, renames and removals not synced are undone
   kLoseDataAndNames,  // both
   kReordered,         // both, but the newest change of names is there: it overtook the others
@@ -52,7 +52,7 @@ class FaultFileSystem : public FileSystem {
   std::size_t operations() const { return operations_; }
   std::size_t open_handles() const { return open_.size(); }
 
-  // The machine after the crash: the same disk, no faults.
+  // Restarts the machine after the crash: the same disk, no faults.
   void Restart() {
     const bool reordered = crash_kind_ == CrashKind::kReordered;
     const bool lose_both = crash_kind_ == CrashKind::kLoseDataAndNames || reordered;

@@ -80,7 +80,7 @@ class Posix : public FileSystem {
     return 0;
   }
   int Read(const Path& path, std::uint64_t limit, std::vector<std::byte>* bytes) override {
-    // Not blocking: a pipe of that name must not hold us up.
+    // Non-blocking, because opening a pipe of that name would wait for a writer.
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat status{};
     if (file.get() < 0 || fstat(file.get(), &status) != 0) return errno;
@@ -96,7 +96,7 @@ class Posix : public FileSystem {
     while (done < bytes->size()) {
       const ssize_t count = read(descriptor, bytes->data() + done, bytes->size() - done);
       if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return count == 0 ? EIO : errno;  // it became shorter meanwhile
+      if (count <= 0) return count == 0 ? EIO : errno;  // the file became shorter meanwhile
       done += static_cast<std::size_t>(count);
     }
     return 0;

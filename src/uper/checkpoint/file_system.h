@@ -41,7 +41,7 @@ class FileSystem {
   virtual int Read(const Path& path, std::uint64_t limit, std::vector<std::byte>* bytes) = 0;
 };
 
-// The real one. Stateless.
+// The file system of the machine. Stateless.
 FileSystem& PosixFileSystem();
 
 // Repeats an operation for as long as it returns EINTR.

@@ -48,7 +48,7 @@ TEST_F(PosixFileSystemTest, FollowsNoLinksAndReadsOnlyFiles) {
   EXPECT_EQ(files_.Create(folder_ / "link", &handle), ELOOP);
   EXPECT_EQ(files_.Read(folder_, 1 << 20, &bytes_), EINVAL);
   ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
-  EXPECT_EQ(files_.Read(folder_ / "pipe", 10, &bytes_), EINVAL);  // and does not hang
+  EXPECT_EQ(files_.Read(folder_ / "pipe", 10, &bytes_), EINVAL);  // must not hang
   std::uint64_t size = 0;
   EXPECT_EQ(files_.Size(folder_ / "link", &size), EINVAL);
 }

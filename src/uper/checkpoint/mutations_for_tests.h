@@ -17,7 +17,8 @@ namespace uper::checkpoint {
 
 inline constexpr int kMutations = 3000 / kStride;
 
-// The text with a few bytes changed, removed, repeated or replaced by something provocative.
+// The text with a few bytes changed, removed, repeated or replaced by values that often break
+// readers.
 inline std::string Mutated(std::string text, RandomStream& random) {
   static const std::string tokens[] = {"18446744073709551615",
                                        "-1",
@@ -70,7 +71,7 @@ inline int Fuzz(const std::string& seed, const std::function<void(const std::str
       ++refused;
     }
   }
-  EXPECT_GT(largest_allocation, 0u);  // it counts
+  EXPECT_GT(largest_allocation, 0u);  // allocations are counted
   EXPECT_LE(largest_allocation, memory_limit);
   return refused;
 }

@@ -1,5 +1,5 @@
-// Every reader of files gets thousands of damaged ones: it may refuse them with an Error, and
-// nothing else. The number of bytes it asks for at once is bounded.
+// Every reader of files gets thousands of damaged ones. It may accept them or throw an Error, and
+// nothing else. The number of bytes that it allocates at once is bounded.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ TEST(ReaderFuzzTest, Manifest) {
       kMutations);
 }
 
-// As if the attacker had computed the checksum.
+// Damaged content with a checksum that matches it, as an attacker could write.
 TEST(ReaderFuzzTest, ManifestContentBehindAValidChecksum) {
   const std::string file = ExampleFile("manifest-");
   const std::size_t begin = file.find("\"content\": ") + 11;
@@ -78,7 +78,7 @@ TEST(ReaderFuzzTest, Segment) {
   EXPECT_GT(refused, kMutations * 9 / 10);
 }
 
-// A whole folder in which one file is mutated: never another content than one that was saved.
+// A whole folder in which one file is mutated. Only content that was saved is ever loaded.
 TEST(ReaderFuzzTest, CheckpointFolder) {
   FaultFileSystem files;
   SaveExamples(files, 4);

@@ -154,7 +154,7 @@ TEST(ManifestTest, EveryFlippedBitIsDetected) {
   EXPECT_THROW(ParseManifest(text + " ", "M"), Error);
 }
 
-// Manifests that carry the right checksum but lie.
+// Manifests with a correct checksum and inconsistent content.
 TEST(ManifestTest, InconsistentContentIsRefused) {
   const auto refused = [](const std::function<void(Manifest&)>& change) {
     Manifest manifest = ExampleManifest();
@@ -183,7 +183,7 @@ TEST(ManifestTest, InconsistentContentIsRefused) {
 }
 
 TEST(ManifestTest, AnotherFormatVersionIsNamed) {
-  // Encoded by the same rules, as a later version would.
+  // Encoded by the same rules, as a later version would do.
   std::string text = EncodeManifest(ExampleManifest());
   const std::size_t at = text.find("\"version\": 1");
   ASSERT_NE(at, std::string::npos);

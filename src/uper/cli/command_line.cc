@@ -43,7 +43,7 @@ void AddThreads(CLI::App* command, int& threads) {
       ->check(CLI::Range(1, 1024));
 }
 
-// An agent's learner on data that no environment made.
+// Options of commands that use an agent's learner on random data.
 template <typename Options>
 void AddLearnerSizes(CLI::App* command, Options& options) {
   command->add_option("--network", options.network, "nature or minatar")
@@ -374,8 +374,8 @@ void AddBench(CLI::App& app, const StopFlag& stop, Command& chosen) {
   AddBenchTrain(*bench, stop, chosen);
 }
 
-// Names the first command or option of a command line that does not exist, with the nearest one
-// that does; nothing if all exist.
+// A message about the first command or option that does not exist, with the nearest one that does.
+// Empty if all exist.
 std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* command = &app;
   for (const std::string& word : words) {

@@ -68,7 +68,7 @@ struct DumpStepOptions {
   std::string agent;
   std::string network = "minatar";  // or nature
   int actions = 6;
-  int members = 0;  // 0: as the agent says
+  int members = 0;  // 0: those of the agent
   int outputs = 0;
   int batch = 32;
   int updates = 1;  // in a row, each on its own batch
@@ -97,7 +97,7 @@ struct ReportOptions {
   std::string baseline;              // compare all with this agent; empty: UPER with all others
   std::filesystem::path references;  // CSV env,random,reference; empty: the built-in scores
   int window = 10;                   // evaluations in the trailing mean
-  bool published = false;            // draw published curves behind ours
+  bool published = false;            // also draw published curves
   bool partial = false;              // accept unfinished runs
   bool json = false;
 };
@@ -109,7 +109,7 @@ struct SweepOptions {
   int jobs = 0;                  // 0: as many as there are cores for
   bool slurm = false;            // submit an array job instead of running here
   bool summary = false;          // only print the state of the sweep
-  int only = 0;                  // become this one run, counted from 1; 0: all runs
+  int only = 0;                  // make only this run, here, counted from 1; 0: all
   bool json = false;
 };
 int RunSweep(const SweepOptions& options, const StopFlag& stop);

@@ -22,7 +22,7 @@
 namespace uper::cli {
 namespace {
 
-// Less free memory or disk than this is enough for a small run only.
+// With less free memory or disk than this, only a small run is possible.
 constexpr std::int64_t kScantBytes = std::int64_t{1} << 30;
 
 // Prints {"version": ..., "matplotlib": version or null, ...} about the Python that runs it.
@@ -60,7 +60,7 @@ struct Findings {
   std::optional<nlohmann::json> python;
   std::size_t environments = 0;
   std::size_t roms = 0;                   // of the 57 games, in the set-up's folder
-  std::vector<std::string> missing_roms;  // games without a right one
+  std::vector<std::string> missing_roms;  // games whose ROM is missing or wrong
   GpuInfo gpu;
 
   bool draws() const { return python && !python->at("matplotlib").is_null(); }

@@ -23,7 +23,7 @@ constexpr std::int64_t kDefaultEpisodes = 100;
 // Default length of a film: one episode, and at most half an hour of Atari.
 constexpr std::int64_t kVideoEpisodes = 1;
 constexpr std::int64_t kVideoFrames = 108'000;
-// Environments of `uper evaluate` share no random stream with training (index 0) or with its
+// Environments of `uper evaluate` share no random stream with training (indices from 0) or with its
 // evaluations (indices from 2^32).
 constexpr std::uint64_t kEvaluateIndex = std::uint64_t{1} << 48;
 constexpr std::uint64_t kRandomIndex = kEvaluateIndex + 1;
@@ -46,7 +46,7 @@ PolicyReturn Summarize(EvaluationResult result) {
   return summary;
 }
 
-// Fills in the limits that the command left open.
+// Fills in the limits that the user did not give.
 EvaluateOptions WithLimits(EvaluateOptions options) {
   const bool film = !options.video.empty();
   if (options.episodes == 0 && options.frames == 0) {

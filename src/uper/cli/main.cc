@@ -29,7 +29,7 @@ int Report(const char* message, int exit_code) {
   return exit_code;
 }
 
-// All output must have arrived, unless the reader has gone away.
+// Fails if not all output could be written, unless its reader has closed the pipe.
 int Finish(int exit_code) {
   errno = 0;
   const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
@@ -53,7 +53,7 @@ int Main(int argc, char** argv, const Extensions& extensions) {
   } catch (const std::bad_alloc&) {
     return Report("out of memory; use fewer --jobs or smaller sizes", cli::kExitResources);
   } catch (const std::exception& error) {
-    // A large output is written, and fails, before the end.
+    // A large output is written before the end, so a write error may have come first.
     const bool output_failed = std::ferror(stdout) != 0;
     return Report(error.what(), output_failed ? cli::kExitResources : cli::kExitFailure);
   }

@@ -14,9 +14,9 @@ struct Extensions {
 };
 
 // The whole program `uper` with the extensions: parses the arguments, runs the command, prints
-// errors, and returns the exit code. Every command knows the extensions: train, evaluate, rollout,
-// sweep, report, list. Handles SIGINT and SIGTERM for the process: a run is saved first. Call it
-// once, from main().
+// errors, and returns the exit code. The extensions work in every command: train, evaluate,
+// rollout, sweep, report, list. Handles SIGINT and SIGTERM for the process: a run is saved first.
+// Call it once, from main().
 int Main(int argc, char** argv, const Extensions& extensions = {});
 
 }  // namespace uper

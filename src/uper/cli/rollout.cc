@@ -43,7 +43,7 @@ struct Script {
   }
 };
 
-// Records every step in memory that was reserved before.
+// Records every step in memory that was reserved in advance.
 class StepRecorder {
  public:
   static std::int64_t BytesPerStep(const EnvironmentSpec& spec) {
@@ -174,13 +174,14 @@ Script ScriptFrom(const RolloutOptions& options) {
   return script;
 }
 
-// The share of `total` for the index-th of `count`. The first ones get the larger shares.
+// The share of `total` for environment `index` of `count`. The first environments get the larger
+// shares.
 std::int64_t ShareOf(std::int64_t total, int count, int index) {
   if (total == kUnlimited) return kUnlimited;
   return total / count + (index < total % count ? 1 : 0);
 }
 
-// Joins the outcomes of several environments. Their episodes alternate.
+// Joins the outcomes of several environments, whose episodes then alternate.
 Outcome InTurns(std::span<const Outcome> parts) {
   Outcome all;
   std::size_t longest = 0;
@@ -233,7 +234,7 @@ void CheckDumpSize(const EnvironmentSpec& spec, std::int64_t steps) {
   }
 }
 
-// Plays once to count the steps, so that the second time all memory can be reserved before.
+// Plays once to count the steps, and then again with all memory reserved.
 Outcome PlayAndDump(const Script& script, const std::filesystem::path& path, const StopFlag& stop) {
   const EnvironmentSpec spec = script.MakeGame()->spec();
   if (script.max_steps < kUnlimited && script.max_episodes == kUnlimited) {

@@ -9,7 +9,7 @@
 
 namespace uper::cli {
 
-// Minutes and seconds (5:07), with hours from one hour on (2:05:07).
+// Minutes and seconds (5:07), or hours, minutes and seconds (2:05:07).
 std::string Clocked(double seconds);
 
 // Draws a progress bar with the remaining time on standard error, or prints plain lines if that is

@@ -7,7 +7,7 @@
 
 namespace uper::cli {
 
-// Says on standard error why a configuration that could use a GPU uses the CPU, if it does.
+// If a configuration could use a GPU but uses the CPU, prints the reason on standard error.
 inline void WarnCpuFallback(const RunConfig& config) {
   const std::string why = CpuFallbackReason(config);
   if (!why.empty()) std::fprintf(stderr, "uper: on the CPU: %s\n", why.c_str());

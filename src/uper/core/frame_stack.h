@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kZeroFrame = std::numeric_limits<std::uint64_t>::
 
 // The ids of the frames in an observation, oldest first. Until `depth` frames exist, zeros follow
 // them (A000, AB00, ABC0, ABCD, BCDE: DQN Zoo's order). Use one stack per environment. Call Clear()
-// at a reset and Push() for every observation, the first and the last included.
+// at a reset and Push() for every observation, including the first and the last.
 class FrameStack {
  public:
   static constexpr std::size_t kMaxDepth = 8;

@@ -42,7 +42,8 @@ void ImportanceWeights(std::span<const double> probabilities, double size,
                        double importance_exponent, WeightNormalization normalization,
                        double smallest_probability, std::span<float> weights);
 
-// (sum w)^2 / sum w^2: how many equally weighted samples a batch is worth; 0 for an empty batch.
+// (sum w)^2 / sum w^2: the number of equally weighted samples that a batch is worth; 0 for an empty
+// batch.
 double EffectiveSampleSize(std::span<const float> weights);
 
 }  // namespace uper

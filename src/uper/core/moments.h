@@ -33,7 +33,7 @@ Moments ComputeMoments(std::span<const Real> values) {
   const double origin = static_cast<double>(values[0]);
   double sum = 0;
   for (const Real value : values) sum += static_cast<double>(value) - origin;
-  const double mean = sum / n;  // from the origin
+  const double mean = sum / n;  // relative to the origin
   double squares = 0;
   for (const Real value : values) {
     const double deviation = (static_cast<double>(value) - origin) - mean;

@@ -16,7 +16,8 @@ struct RegisteredRule {
   PriorityRuleInfo info;  // with views of the texts above
 };
 
-// Grows only by registrations, which the header allows before the first use alone.
+// Grows only when a rule is registered. The header allows that only before the first use of any
+// rule.
 struct Rules {
   std::deque<RegisteredRule> registered;  // a deque: the texts must not move
   std::vector<PriorityRule> all;

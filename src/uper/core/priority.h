@@ -66,7 +66,7 @@ struct PriorityNeeds {
   bool truth = false;  // oracle_distance: known in simulations only
 };
 
-// Everything that the program says about a rule and checks before it is used.
+// A rule's name and formula, and the properties that are checked before it is used.
 struct PriorityRuleInfo {
   PriorityRule rule{};       // RegisterPriorityRule() sets it
   std::string_view name;     // as users write it
@@ -79,7 +79,7 @@ struct PriorityRuleInfo {
   // The formula of a registered rule. nullptr: the rule is a case of ComputePriority.
   Priority (*compute)(const PriorityInputs&, const PriorityLimits&) = nullptr;
 
-  // Whether the agents with a network know all that the rule needs.
+  // Whether agents with a network can compute everything that the rule needs.
   constexpr bool for_networks() const { return !needs.visits && !needs.truth; }
 };
 
@@ -186,7 +186,7 @@ std::string PriorityDocumentation();
 // Adds a rule with a formula of the caller's. Configurations then accept its name. It runs on the
 // CPU only, as the GPU cannot call info.compute. Copies the texts. Not thread-safe: register all
 // rules before the first use of any rule. Throws Error(kUsage) if the name is taken or not made of
-// [a-z0-9_], or if there is no formula.
+// [a-z0-9_], or if there is no formula in info.compute.
 PriorityRule RegisterPriorityRule(const PriorityRuleInfo& info);
 
 // 1/2 ln(1 + epistemic / (aleatoric + floor)): the information gained about the mean from one more
@@ -224,7 +224,7 @@ UPER_HOST_DEVICE inline Priority Limited(double value, const PriorityLimits& lim
   return {.value = limits.cap < positive ? limits.cap : positive, .capped = value > limits.cap};
 }
 
-// A rule that is the input itself.
+// The priority for rules that return an input as it is.
 UPER_HOST_DEVICE inline Priority FromInput(double input, const PriorityLimits& limits) {
   return Limited(Valid(input) ? input : kNan, limits);
 }
@@ -248,7 +248,7 @@ UPER_HOST_DEVICE inline double ValueOf(Ratio ratio, double epistemic, double ale
   return kNan;
 }
 
-// A rule of E (or E_delta) and A, which divides by A.
+// The priority for rules of E (or E_delta) and A that have A in a denominator.
 UPER_HOST_DEVICE inline Priority FromRatio(Ratio ratio, double epistemic, double aleatoric,
                                            const PriorityLimits& limits) {
   if (!Valid(epistemic) || !Valid(aleatoric)) return {.value = kNan};

@@ -155,7 +155,8 @@ TYPED_TEST(UncertaintyTest, HandValues) {
 }
 
 TYPED_TEST(UncertaintyTest, MembersAreRowsAndQuantilesColumns) {
-  // One member with quantiles 0, 2 is all aleatoric; two members that say 0 and 2 all epistemic.
+  // One member with quantiles 0 and 2 has aleatoric uncertainty only. Two members with values 0 and
+  // 2 have epistemic uncertainty only.
   const Array<TypeParam> theta = {0, 2};
   const Uncertainty one_member = DecomposeScalarTarget<TypeParam>(theta, {1, 2}, 1);
   EXPECT_EQ(one_member.epistemic, 0);
@@ -348,7 +349,7 @@ TYPED_TEST(UncertaintyTest, EveryArgumentMatters) {
   EXPECT_NE(e_delta(next, 1, 0.5), e_delta(next, 2, 0.5));
   EXPECT_NE(e_delta(next, 1, 0.5), e_delta(next, 1, 0.25));
   EXPECT_NE(e_delta(next, 1, 0.5), e_delta(other_next, 1, 0.5));
-  // Terminal: the successor's distribution has no influence.
+  // At a terminal step the successor's distribution has no influence.
   EXPECT_EQ(e_delta(next, 1, 0), e_delta(other_next, 1, 0));
 }
 

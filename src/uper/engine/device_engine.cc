@@ -99,7 +99,8 @@ class DeviceEngine final : public Engine {
  private:
   bool stacks_frames() const { return replay_.spec().stack_depth > 0; }
 
-  // Decisions are made in groups: every number of them has a CUDA graph of its own.
+  // Rounds up to whole groups of decisions, because every number of decisions needs a CUDA graph of
+  // its own.
   std::size_t RoundedUp(std::size_t views) const {
     constexpr std::size_t kGroup = 4;
     return std::min<std::size_t>((views + kGroup - 1) / kGroup * kGroup, spec_.actors);
@@ -119,7 +120,7 @@ class DeviceEngine final : public Engine {
   }
   bool IsMirrored() const { return mirrored_frames_ == store_.Frames().next_id; }
 
-  // Does before the next decision of a single actor what that would have to wait for.
+  // Does the work in advance that the next decision of a single actor would have to wait for.
   void PrelaunchNextDecision() {
     if (!IsMirrored()) Mirror();
     replay_.PrelaunchDecision();
@@ -135,7 +136,7 @@ class DeviceEngine final : public Engine {
     replay_.QueueUpdates(std::span(updates).first(count));
     unreported_ += count;
     queued_behind_decisions_ = true;
-    // Long before one must be waited for.
+    // Takes reports long before the caller would have to wait for one.
     if (unreported_ > DeviceReplay::kMaxUnreportedUpdates / 4) TakeFinishedReports();
   }
 
@@ -202,7 +203,7 @@ class DeviceEngine final : public Engine {
   std::size_t view_count_ = 0;            // of the decisions under way
   std::size_t decision_count_ = 0;        // of these, rounded up
   bool queued_behind_decisions_ = false;  // updates, since the last decisions
-  std::uint64_t mirrored_frames_ = 0;     // up to here
+  std::uint64_t mirrored_frames_ = 0;     // frames below this id are mirrored
   std::vector<double> probabilities_;     // [batch]
   // The draws of a call, [DeviceReplay::kMaxUpdatesPerCall, batch].
   std::vector<double> uniforms_;

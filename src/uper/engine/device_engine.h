@@ -11,8 +11,8 @@
 namespace uper {
 
 // An engine that queues updates on the device of the learner and of the replay memory beside it.
-// The store stays the source of all transitions; it must know who draws (SelectorKind::kMirror).
-// The parts must outlive the engine.
+// The store stays the source of all transitions. If the device draws, the store's selector must be
+// SelectorKind::kMirror. The parts must outlive the engine.
 std::unique_ptr<Engine> MakeDeviceEngine(const EngineSpec& spec, Learner& learner,
                                          TransitionStore& store, DeviceReplay& replay,
                                          UpdateSink& sink);

@@ -69,10 +69,10 @@ struct DeviceUpdateReport {
   std::span<const Priority> priorities;
 };
 
-// A replay memory on the GPU, beside a learner: frames (each stored once), records, priorities and
-// their sum tree. It mirrors a replay memory of the host, which owns everything except the
-// priorities. With equal priorities the draws equal those of the host's proportional selector.
-// Only the last bits of powers may differ, which the GPU rounds in its own way.
+// A replay memory on the GPU, used by one learner: frames (each stored once), records, priorities
+// and their sum tree. It mirrors a replay memory of the host, which owns everything except the
+// priorities. With equal priorities the draws equal those of the host's proportional selector. Only
+// the last bits of powers may differ, which the GPU rounds in its own way.
 //
 // An update draws, gathers, learns and sets priorities without the host. Results are as if each
 // call had ended before the next began. After an update that was not finite, only its report is

@@ -11,14 +11,14 @@
 
 namespace uper {
 
-// How far the caller may go on while updates are still to be made; each includes the ones before.
+// How far the caller may continue while updates are pending. Each level includes the ones before.
 enum class Lookahead {
-  kNone,     // not at all: the updates of a round end before the next one is played
-  kUpdates,  // the updates of a round may be made while the next one is played
-  kActors,   // and actors may decide, and play the next round, before this one is stored
+  kNone,     // not at all: the updates of a round end before the next round begins
+  kUpdates,  // the updates of a round may run while the next round is played
+  kActors,   // actors may also decide and begin the next round before this one is stored
 };
 
-// The view of an actor: its stacked observation now or, with `next`, as soon as that frame is
+// An actor's stacked observation: the current one or, with `next`, the one after that frame is
 // stored.
 struct ActorView {
   std::size_t actor = 0;
@@ -27,23 +27,23 @@ struct ActorView {
 
 struct EngineSpec {
   int actors = 1;
-  bool overlap = false;  // the caller wants to play while updates are made
+  bool overlap = false;  // the caller plays while updates are made
   WeightNormalization normalization = WeightNormalization::kBatchMax;
-  PriorityRule rule = PriorityRule::kUniform;  // kUniform: priorities stay as they are
+  PriorityRule rule = PriorityRule::kUniform;  // kUniform: priorities do not change
   PriorityLimits limits;
 };
 
 // The learner and its replay memory on one device. Results are as if each command had ended before
-// the next was given; an engine may run commands later, beside each other or as one. The reports of
-// updates go to the sink, in order, during any command. Not thread-safe.
+// the next one began. An engine may delay commands, overlap them or combine them. Any command may
+// pass reports of updates to the sink, in order. Not thread-safe.
 class Engine {
  public:
   virtual ~Engine() = default;
 
   virtual Lookahead lookahead() const = 0;
-  // Where environments must write frames [first, first + count), which are stored next: with
-  // kActors decisions may name them before. Only what the last two calls returned is valid. Empty
-  // without kActors.
+  // Reserves memory for frames [first, first + count), the next to be stored. Environments must
+  // write them there. With kActors, decisions may use them before they are stored. The memory of
+  // the last two calls is valid. Empty without kActors.
   virtual std::span<std::byte> ReserveFrames(std::uint64_t first, std::size_t count) = 0;
 
   // The values of all actions for each view, in two steps; [view, action], valid until the next
@@ -55,15 +55,15 @@ class Engine {
   // Error(kNumeric), naming the transitions, if an update was not finite; a later command may throw
   // it instead.
   virtual void Learn(int updates, double importance_exponent) = 0;
-  // The target network becomes the online one.
+  // Copies the online network to the target network.
   virtual void CopyTarget() = 0;
-  // Whether updates are still to be made: a hint for what to do first.
+  // Whether updates are pending. A hint: the caller may do other work first.
   virtual bool HasPendingUpdates() = 0;
-  // Until all updates are made and reported.
+  // Waits until all updates are made and reported.
   virtual void AwaitUpdates() = 0;
 
-  // Before the store is saved: it then has all priorities. After it was restored: the device has
-  // them.
+  // SyncToHost(): call it before the store is saved; the store then has all priorities.
+  // SyncFromHost(): call it after the store was restored; the device then has all priorities.
   virtual void SyncToHost() = 0;
   virtual void SyncFromHost() = 0;
 };

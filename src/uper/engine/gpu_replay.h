@@ -7,8 +7,9 @@
 
 namespace uper {
 
-// A replay memory on the GPU beside a learner, which makes its updates. At most one a learner; it
-// must not outlive it. Throws Error(kResources) when the GPU's memory is too small.
+// A replay memory on the GPU for a learner, which makes its updates. A learner has at most one
+// replay memory, which must not outlive the learner. Throws Error(kResources) when the GPU's memory
+// is too small.
 // REQUIRES: the learner was made by MakeGpuLearner().
 std::unique_ptr<DeviceReplay> MakeGpuReplay(const DeviceReplaySpec& spec, Learner& learner);
 

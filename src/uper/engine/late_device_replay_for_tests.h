@@ -2,7 +2,7 @@
 
 // A fake of DeviceReplay in plain host code, with the host's sum tree and any learner. It reports
 // updates as late as the interface allows. So tests find callers that rely on more than the order
-// of the calls.
+// of calls.
 
 #include <cstring>
 #include <deque>
@@ -86,11 +86,11 @@ class LateDeviceReplay final : public DeviceReplay {
                          .ids = {update.ids.begin(), update.ids.end()},
                          .weights = {update.weights.begin(), update.weights.end()}});
     }
-    // The learner counts what is queued: run it, but keep the report.
+    // The learner must count the queued updates, so they run now. Their reports are kept.
     RunAll();
   }
 
-  // Only every third question is answered.
+  // Often returns nothing although a report is ready.
   std::optional<DeviceUpdateReport> PollReport() override {
     if (done_.empty() || ++asked_ % 3 != 0) return std::nullopt;
     return AwaitReport();
@@ -167,7 +167,7 @@ class LateDeviceReplay final : public DeviceReplay {
     std::vector<std::byte> pixels;
   };
 
-  // A frame in reserved memory, stored or not; nullptr: not in reserved memory.
+  // The pixels of a frame in reserved memory, stored or not; nullptr if the frame is not there.
   const std::byte* FindReserved(std::uint64_t frame) const {
     for (const Reserved& reserved : reserved_) {
       const std::size_t at = (frame - reserved.first) * spec_.frame_bytes;

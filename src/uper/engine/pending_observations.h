@@ -12,9 +12,9 @@
 
 namespace uper {
 
-// The newest observations of each environment: what an agent sees, and what steps that are not
-// transitions yet refer to. One class for observations stored whole, one for stacks of frames; the
-// store (transition_store.cc) is made of either. Not thread-safe.
+// The newest observations of each environment. Agents see the newest one, and pending n-step
+// transitions refer to the others. There is one class for observations stored whole and one for
+// stacks of frames. The store (transition_store.cc) uses one of them. Not thread-safe.
 
 class WholePending {
  public:
@@ -25,8 +25,8 @@ class WholePending {
 
   static WholeObservations MakeStorage(const TransitionStoreOptions& options);
 
-  // Keeps an observation for n further steps of the environment.
   void Clear(std::size_t /*environment*/) {}
+  // Keeps an observation for n further steps of the environment.
   Observation Push(std::size_t environment, std::span<const std::byte> bytes, Replay& replay);
 
   // All environments' newest observations side by side, without a copy if that is possible.
@@ -48,7 +48,7 @@ class WholePending {
   std::span<const std::byte> Newest(std::size_t environment) const;
 
   std::size_t bytes_;                      // of an observation
-  std::size_t places_;                     // of an environment: one more than steps
+  std::size_t places_;                     // per environment: one more than steps
   std::vector<std::size_t> newest_;        // [environment]: place of its newest observation
   mutable std::vector<std::byte> memory_;  // [environment, place, byte]
 };

@@ -12,8 +12,8 @@
 
 namespace uper {
 
-// Writes down every call that reaches a replay memory on a device, with a checksum of what it is
-// given and of what it gives back, and passes it on.
+// Records every call to a replay memory on a device, with checksums of its arguments and results,
+// and forwards it.
 class RecordingDeviceReplay final : public DeviceReplay {
  public:
   RecordingDeviceReplay(std::unique_ptr<DeviceReplay> inner,

@@ -14,9 +14,9 @@ namespace uper {
 
 // The part of a checkpoint that all kinds of replay memories share.
 
-// The part "replay" of the document: all of the buffer but its raw priorities.
+// The part "replay" of the document: the whole buffer except its raw priorities.
 nlohmann::json ReplayDocument(const ReplayBufferState& buffer, std::uint64_t masks_position);
-// And back. Throws nlohmann::json::exception if something is missing.
+// The inverse of ReplayDocument(). Throws nlohmann::json::exception if something is missing.
 ReplayBufferState ReplayBufferFrom(const nlohmann::json& document, std::vector<float> priorities);
 std::uint64_t MasksPositionFrom(const nlohmann::json& document);
 

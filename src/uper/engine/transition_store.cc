@@ -173,7 +173,7 @@ void StoreOf<Pending>::SaveSteps(std::size_t environment, ByteWriter& writer) co
   }
 }
 
-// Throws Error(kCorrupt) if that is not what SaveSteps wrote.
+// Throws Error(kCorrupt) unless SaveSteps() wrote the bytes.
 template <typename Pending>
 void StoreOf<Pending>::RestoreSteps(std::size_t environment, ByteReader& reader) {
   typename NStepAccumulator<Observation>::State state;

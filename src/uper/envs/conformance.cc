@@ -234,7 +234,7 @@ class Suite {
 
   void TryBadBuffers(Environment& environment) {
     const std::size_t right = environment.spec().observation_bytes();
-    Bytes memory(right + kCanaryBytes);  // should a wrong size be accepted
+    Bytes memory(right + kCanaryBytes);  // room, in case a wrong size is accepted
     for (const std::size_t wrong : {std::size_t{0}, right - 1, right + 1}) {
       const auto buffer = std::span(memory).first(wrong);
       findings_.ExpectError(

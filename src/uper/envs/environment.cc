@@ -7,7 +7,7 @@
 namespace uper {
 namespace {
 
-// Raised when a saved state changes its meaning.
+// Increase it when the meaning of a saved state changes.
 constexpr std::uint32_t kStateVersion = 1;
 
 }  // namespace
@@ -39,7 +39,7 @@ std::vector<std::byte> Environment::SaveState() const {
 }
 
 void Environment::RestoreState(std::span<const std::byte> state) {
-  in_episode_ = false;  // should anything below throw
+  in_episode_ = false;  // in case anything below throws
   ByteReader reader(state);
   reader.ReadInRange(kStateVersion, kStateVersion);
   const std::string name = reader.ReadText();

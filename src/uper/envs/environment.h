@@ -73,8 +73,8 @@ class Environment {
   // called and no step since was last()) and the action is in range.
   TimeStep Step(int action, std::span<std::byte> observation);
 
-  // Draws the game at the last observation as people know it. Returns false if the game looks like
-  // its observations. REQUIRES: Reset() was called.
+  // Draws a picture of the game for people, at the last observation. Returns false if the
+  // observations themselves are that picture. REQUIRES: Reset() was called.
   virtual bool Render(Picture& /*picture*/) const { return false; }
 
   // The state that decides the future, also in mid-episode: an environment with the same options

@@ -8,8 +8,8 @@ namespace uper {
 // A published set of rules for Atari; docs/atari.md says what is in each.
 enum class AtariProtocol { kDqnZoo, kDopamine };
 
-// How an environment is played, beside its rules: the table [environment] of a configuration. The
-// defaults are every environment as published, without noise on purpose.
+// How an environment is played, apart from its rules: the table [environment] of a configuration.
+// With the defaults every environment is played as published, without injected noise.
 struct EnvironmentOptions {
   // Probability that a step repeats the action executed last instead of the one given.
   // -1: the environment's own (MinAtar 0.1, Atari with protocol dopamine 0.25, else 0). A step is a
@@ -39,11 +39,11 @@ struct EnvironmentOptions {
   int frame_size = 84;
   // An episode starts with 1 to this many idle frames; 0: none; -1: the protocol's (30 or 0).
   int noop_max_frames = -1;
-  // Every game starts from the state after the first reset of the console, which takes no time. If
-  // not, the console is reset for each and what it did before can have an effect.
+  // Every game starts from the state after the first reset of the console, which takes no time.
+  // Otherwise the console is reset for each game, and what it played before can have an effect.
   bool cached_reset = true;
 
-  // Noise on purpose. Each kind draws from a stream of its own, so that switching one on changes no
+  // Injected noise. Each kind draws from a stream of its own, so that switching one on changes no
   // draw of the game or of another kind.
 
   // Standard deviation of a Gaussian added to the reward. 0: none.

@@ -80,7 +80,7 @@ EnvironmentEntry AtariEntry(const atari::Game& game) {
 
 using Registry = std::deque<EnvironmentEntry>;  // keeps entries in place when it grows
 
-// A further family of environments is appended here.
+// Append a further family of environments here.
 Registry BuildRegistry() {
   Registry registry = {BanditEntry("bandit/conal", 0), BanditEntry("bandit/shifted", 1),
                        GridEntry("grid/noisy")};

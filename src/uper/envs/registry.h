@@ -23,7 +23,7 @@ struct EnvironmentStreams {
   RandomStream Main() const { return {seed, "environment", index}; }
 };
 
-// Everything that the program knows about an environment.
+// The description of an environment, and the functions that make and check it.
 struct EnvironmentEntry {
   using Describe = std::function<EnvironmentSpec(const EnvironmentOptions&)>;
   using Make = std::function<std::unique_ptr<Environment>(const EnvironmentOptions&,
@@ -45,7 +45,7 @@ struct EnvironmentEntry {
   EnvironmentDefaults defaults = {};
   // Fills in values of "the environment's own" that depend on other options. Optional.
   std::function<void(EnvironmentOptions&)> resolve = {};
-  // Noise that the options leave off is that of NoisyMinAtarOptions().
+  // Each kind of noise that the options leave off is that of NoisyMinAtarOptions().
   bool noisy_suite = false;
 
   // The folder of configs/ with the settings of the agents: "minatar" or "atari".
@@ -56,9 +56,9 @@ struct EnvironmentEntry {
   std::string torso = "mlp";
 };
 
-// Adds an environment to the registry. It is then known to every command. Throws Error(kUsage) if
-// the name is taken or malformed, or a required field is empty. Not thread-safe: call it at the
-// start of the program.
+// Adds an environment to the registry. Every command then accepts it. Throws Error(kUsage) if the
+// name is taken or malformed, or a required field is empty. Not thread-safe: call it at the start
+// of the program.
 void RegisterEnvironment(EnvironmentEntry entry);
 
 // Null if there is no such environment. The entry lives as long as the program.

@@ -12,7 +12,7 @@ namespace uper {
 
 using WarningCallback = std::function<void(const std::string&)>;
 
-// Passes a repeated warning on at most once per minute.
+// Forwards a repeated warning at most once per minute.
 class RateLimitedWarning {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;

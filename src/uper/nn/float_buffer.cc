@@ -27,7 +27,7 @@ FloatBuffer::FloatBuffer(std::size_t size) : size_(size) {
   }
   data_.reset(static_cast<float*>(memory));
   if (large)
-    madvise(memory, bytes, MADV_HUGEPAGE);  // only advice: a refusal costs nothing but speed
+    madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: if the system refuses, only speed suffers
   std::memset(memory, 0, bytes);
 }
 

@@ -6,7 +6,8 @@
 
 namespace uper {
 
-// Q of one member from its outputs: the value, the mean of the quantiles, or the expected atom.
+// Q of one member from its outputs: the value itself, the mean of the quantiles, or the expected
+// atom.
 double MemberValue(const LossSpec& spec, std::span<const float> outputs);
 
 // probabilities = softmax(logits), stable for any finite logits. REQUIRES: equal sizes, not empty.

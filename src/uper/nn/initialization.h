@@ -14,7 +14,7 @@ void InitializeUniform(const ParameterLayout& layout, RandomStream& stream,
                        std::span<float> parameters);
 
 // Weights are orthogonal (Saxe et al. 2014), biases zero. The matrix [fan_in, outputs] of a layer
-// is `gain` times the Q of the QR decomposition of a Gaussian matrix, so its shorter side is
+// is `gain` times the Q of the QR decomposition of a Gaussian matrix. So its shorter side is
 // orthonormal up to the gain. (A tall matrix is decomposed as its transpose.) Each member of an
 // ensemble has its own matrix: [hidden, action x output] in the head, [input, unit] in separate
 // hidden layers.

@@ -48,7 +48,7 @@ double Elements(const std::vector<int>& shape) {
   return std::accumulate(shape.begin(), shape.end(), double{1}, std::multiplies<>());
 }
 
-// The layers so far, and where the next one begins.
+// The layers so far, and the beginning of the next one.
 struct LayerList {
   std::vector<LayerSpec> layers;
   ImageShape shape;        // output of the last layer

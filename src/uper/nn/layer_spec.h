@@ -58,8 +58,8 @@ struct LayerSpec {
 // channel) order. In head/w the block [hidden unit, output] of one (action, member) is contiguous:
 // an update reads only the blocks of taken and greedy actions.
 //
-// This is the only place that knows which layers a network has; everything else walks the list.
-// Throws Error(kUsage) as NetworkSpec::Validate() does.
+// Only this function decides which layers a network has; all other code walks the list. Throws
+// Error(kUsage) as NetworkSpec::Validate() does.
 std::vector<LayerSpec> MakeLayers(const NetworkSpec& spec);
 
 }  // namespace uper

@@ -13,7 +13,7 @@
 
 namespace uper {
 
-// Everything that decides one update. For the learner, an agent is these numbers.
+// All settings of an update. To the learner, an agent is no more than these numbers.
 struct LearnerSpec {
   NetworkSpec network;
   LossSpec loss;

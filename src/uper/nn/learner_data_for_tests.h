@@ -16,7 +16,7 @@
 
 namespace uper {
 
-// For tests of kernels and learners: repeatable numbers, and comparisons.
+// Repeatable numbers and comparisons, for tests of kernels and learners.
 
 // Standard normal.
 inline std::vector<float> RandomFloats(std::size_t count, std::string_view name) {

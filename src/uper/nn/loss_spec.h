@@ -13,7 +13,7 @@ enum class HeadKind {
   kCategorical,  // logits over fixed atoms
 };
 
-// Whose greedy action the target of member k takes.
+// The greedy action that the target of member k takes.
 enum class TargetRule {
   kPerMember,  // the action of member k
   kEnsemble,   // the action of the mean over members
@@ -23,7 +23,7 @@ enum class TargetRule {
 // masks. One byte, because kernels take a LossSpec as their argument.
 enum class MemberWeighting : bool {
   kMean,  // sum_{b,k} w_b m_bk L_bk / max(1, sum_{b,k} m_bk)
-  kSum,   // sum_{b,k} w_b m_bk L_bk / batch, as if each member were trained alone
+  kSum,   // sum_{b,k} w_b m_bk L_bk / batch, as if each member were trained separately
 };
 
 // Which of the two decompositions of the paper gives the target uncertainty (uncertainty.h).

@@ -41,9 +41,9 @@ std::vector<std::uint64_t> DrawCounts(ReplayBuffer& buffer, int batches) {
   return counts;
 }
 
-// 1. An infinite priority was accepted; after it was set back to 1 in a table of eight, three items
-// were never drawn again and one took half of all draws, while the reported probabilities were
-// fine.
+// 1. An infinite priority was accepted and later set back to 1, in a table of eight items. Then
+// three items were never drawn again and one took half of all draws. The reported probabilities did
+// not show it.
 TEST(Trap, InfinityLeavesNoTrace) {
   ReplayBuffer buffer(SmallBuffer(8, 1, 0), Draws());
   for (int i = 0; i < 8; ++i) buffer.Add();
@@ -57,7 +57,8 @@ TEST(Trap, InfinityLeavesNoTrace) {
   EXPECT_EQ(Probabilities(buffer), std::vector<double>(8, 0.125));
 }
 
-// 2. One NaN, and every later draw returned item 0 with NaN weights; negatives gave NaN weights.
+// 2. After one NaN every later draw returned item 0 with a NaN weight. Negative priorities gave NaN
+// weights.
 TEST(Trap, NanAndNegativePrioritiesChangeNothing) {
   for (const double bad : {std::nan(""), -std::nan(""), -1.0, -kInfinity, -1e-320}) {
     ReplayBuffer touched(SmallBuffer(8, 0.6, 0.01), Draws());
@@ -79,7 +80,7 @@ TEST(Trap, NanAndNegativePrioritiesChangeNothing) {
   }
 }
 
-// 3. The exponent had no effect and nothing tested it (draw frequencies: draw_distribution_test).
+// 3. The exponent had no effect, and no test noticed (draw frequencies: draw_distribution_test).
 TEST(Trap, TheExponentChangesProbabilities) {
   for (const double exponent : {0.0, 0.5, 1.0, 2.0}) {
     ReplayBuffer buffer(SmallBuffer(2, exponent, 0), Draws());
@@ -93,7 +94,7 @@ TEST(Trap, TheExponentChangesProbabilities) {
   }
 }
 
-// 4a. Of duplicate ids in one update the first won.
+// 4a. If an id occurred several times in one update, the first entry won.
 TEST(Trap, TheLastOfDuplicateIdsWins) {
   for (const SelectorKind kind : {SelectorKind::kProportional, SelectorKind::kRank}) {
     ReplayBuffer buffer(SmallBuffer(4, 1, 0, kind), Draws());
@@ -112,7 +113,7 @@ TEST(Trap, TheLastOfDuplicateIdsWins) {
 TEST(Trap, ResumeKeepsTheLargestPriority) {
   ReplayBuffer buffer(SmallBuffer(2, 0.6, 0), Draws());
   buffer.Add(50.0);
-  for (int i = 0; i < 4; ++i) buffer.Add(1.0);  // the item itself is long gone
+  for (int i = 0; i < 4; ++i) buffer.Add(1.0);  // evicts the item itself
   ReplayBuffer restored(SmallBuffer(2, 0.6, 0), Draws());
   restored.SetState(buffer.GetState());
   EXPECT_EQ(restored.Priority(restored.Add()), 50);
@@ -136,8 +137,8 @@ TEST(Trap, IdsGoOnBeyond32Bits) {
             (UpdateCounts{.updated = 1, .evicted = 1, .invalid = 0}));
 }
 
-// 5. Sums kept by adding differences drift: priorities fall by many orders of magnitude as things
-// are learned, and the rounding errors of the large ones stay (the full-length test is
+// 5. Sums kept by adding differences drift. Priorities fall by many orders of magnitude during
+// learning, and the rounding errors of the large ones stay (the full-length test is
 // SumTree.HundredMillionUpdatesDoNotDrift).
 TEST(Trap, SumsDoNotDriftWhenEverythingIsLearned) {
   ReplayBuffer buffer(SmallBuffer(512, 1, 0), Draws());
@@ -180,8 +181,8 @@ TEST(Trap, NoDrawFallsBeyondTheFilledRange) {
   }
 }
 
-// 7. The largest priority was stored after the exponent and then raised to it again; changing the
-// exponent left the old values in the tree.
+// 7. The largest priority was stored with the exponent applied, and the exponent was applied again.
+// A change of the exponent left the old values in the tree.
 TEST(Trap, TheExponentIsAppliedOnceAndCanChange) {
   ReplayBuffer buffer(SmallBuffer(4, 0.5, 0), Draws());
   buffer.Add(16.0);
@@ -252,9 +253,9 @@ TEST(Trap, EveryStepStartsOneTransition) {
   }
 }
 
-// 9b. Windows mixed environments, crossed episodes or the write cursor. An accumulator belongs to
-// one environment and forgets at an end; random streams of many environments over a small ring are
-// in TransitionReplay.ModelBased*.
+// 9b. Windows mixed environments, or crossed the end of an episode or the write cursor. An
+// accumulator belongs to one environment and is cleared at the end of an episode.
+// TransitionReplay.ModelBased* tests many environments on a small ring.
 TEST(Trap, WindowsDoNotCrossEpisodesOrEnvironments) {
   std::vector<NStepAccumulator<int>> lanes(2, NStepAccumulator<int>(3));
   lanes[0].Start(0);
@@ -297,8 +298,9 @@ TEST(Trap, CostDoesNotGrowWithCapacity) {
   EXPECT_LT(best_seconds(1'000'000), 15 * best_seconds(10'000));
 }
 
-// 11. Prefetching advanced the generator, and resuming then skipped batches: a state taken while a
-// batch is out must draw the same next one, and take the late update of the one that was out.
+// 11. Prefetching advanced the generator, so a resumed run skipped batches. A state that is saved
+// while a batch is in flight must draw the same next batch. It must also accept the late update of
+// the batch in flight.
 TEST(Trap, ResumeWithABatchInFlight) {
   ReplayBuffer buffer(SmallBuffer(50, 0.6, 0.01), Draws());
   for (int i = 0; i < 70; ++i) buffer.Add(1.0 + i % 5);
@@ -316,7 +318,7 @@ TEST(Trap, ResumeWithABatchInFlight) {
   EXPECT_EQ(one, two);
 }
 
-// 12. Benchmarks measured something else than they claimed. The counters let a benchmark assert how
+// 12. Benchmarks did not measure what they claimed. With the counters a benchmark can assert how
 // much work of each kind was done.
 TEST(Trap, CountersProveWhatABenchmarkDid) {
   ReplayBuffer buffer(SmallBuffer(100, 0.6, 0), Draws());

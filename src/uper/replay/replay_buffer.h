@@ -41,7 +41,7 @@ struct SampleView {
 struct UpdateCounts {
   std::size_t updated = 0;
   std::size_t evicted = 0;  // the item is gone
-  std::size_t invalid = 0;  // not a valid priority, or an id that no item ever had
+  std::size_t invalid = 0;  // an invalid priority, or an id that was never used
 
   bool operator==(const UpdateCounts&) const = default;
 };
@@ -71,7 +71,7 @@ struct ReplayBufferState {
   ReplayCounters counters;
 };
 
-// Joins ids and a selector: it knows which items are live and how likely each draw is. It holds no
+// Joins ids and a selector: it decides which items are live and how likely each draw is. It has no
 // data; storages keep the data by slot = id % capacity (transition_replay.h).
 //
 // Ids count up from 0 and are never reused; the live items are the contiguous range [first_id,
@@ -107,10 +107,10 @@ class ReplayBuffer {
   UpdateCounts SetPriorities(std::span<const std::uint64_t> ids,
                              std::span<const double> priorities);
 
-  // For a memory that a device draws from (SelectorKind::kMirror). DrawUniforms() takes the random
-  // numbers that Sample() would take. CountDeviceDraws() adds the device's counts of draws and
-  // updates. LoadDevicePriorities() takes the device's raw priorities, oldest first, and their
-  // largest. REQUIRES: size() valid priorities.
+  // For draws that a device makes (SelectorKind::kMirror). DrawUniforms() takes the random numbers
+  // that Sample() would take. CountDeviceDraws() adds the device's counts of draws and updates.
+  // LoadDevicePriorities() takes the device's raw priorities, oldest first, and their largest.
+  // REQUIRES: size() valid priorities.
   void DrawUniforms(std::span<double> uniforms) { selector_->DrawUniforms(stream_, uniforms); }
   void CountDeviceDraws(std::size_t drawn, std::size_t uniform_fallbacks,
                         const UpdateCounts& counts);

@@ -32,7 +32,7 @@ Words WordsFor(std::uint64_t tag) {
   return words;
 }
 
-// A transition all of whose parts follow from its tag.
+// A transition in which all parts follow from its tag.
 struct TaggedTransition {
   explicit TaggedTransition(std::uint64_t tag) : s_tm1(WordsFor(tag)), s_t(WordsFor(~tag)) {}
 
@@ -76,7 +76,7 @@ TEST(SharedReplayConcurrent, WritersAndASamplerSeeWholeTransitions) {
   writers.reserve(kWriters);
   for (int w = 0; w < kWriters; ++w) {
     writers.emplace_back([&, w] {
-      start.arrive_and_wait();  // all at once: a writer must not be done before the next begins
+      start.arrive_and_wait();  // all start together, so that writers overlap
       for (std::uint64_t i = 0; i < per_writer; ++i) {
         const TaggedTransition transition(Mix(i * kWriters + static_cast<std::uint64_t>(w)));
         i % 3 == 0 ? shared.Add(transition.view(), 0.1 + static_cast<double>(i % 5))
@@ -134,7 +134,7 @@ TEST(SharedReplayConcurrent, FrameStacksOfWritersNeverMix) {
         stack.Push(shared.AddFrame(pixels));
         try {
           shared.Add({before, w, 0, 0.9, stack});
-        } catch (const Error&) {  // this thread slept while the others replaced all frames
+        } catch (const Error&) {  // the other writers replaced all frames meanwhile
           ++late;
           stack.Clear();
         }

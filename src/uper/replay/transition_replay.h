@@ -63,7 +63,7 @@ class TransitionReplay {
 
   // Ids, priorities, counters.
   const ReplayBuffer& buffer() const { return buffer_; }
-  ReplayBuffer& mutable_buffer() { return buffer_; }  // for a memory that a device draws from
+  ReplayBuffer& mutable_buffer() { return buffer_; }  // for draws that a device makes
   const Observations& observations() const { return observations_; }
   const MaskStore& masks() const { return masks_; }
   // For restoring observations piece by piece before SetState(): see

@@ -25,8 +25,8 @@ std::vector<std::uint8_t> Pixels(std::uint32_t content) {
   return pixels;
 }
 
-// The slow reference: whole episodes of whole observations; nothing is shared, nothing is folded
-// in advance. Frame content is a number, unique for each frame ever made and never 0.
+// The slow reference keeps whole episodes of whole observations. It shares no frames and folds no
+// steps in advance. The content of a frame is a number that is unique among all frames and never 0.
 struct Episode {
   std::vector<std::uint32_t> frames;  // content; one more than steps
   std::vector<std::uint64_t> frame_ids;
@@ -187,7 +187,7 @@ class Harness {
   FrameReplay replay_;
   std::vector<Lane> lanes_;
   std::uint32_t content_ = 0;
-  std::vector<Expected> expected_;                    // by id, all that ever was
+  std::vector<Expected> expected_;                    // by id, evicted ones included
   std::map<std::uint64_t, std::uint64_t> last_user_;  // frame -> newest transition with it
   std::map<std::uint64_t, std::uint64_t> masks_;
   std::uint64_t early_evictions_ = 0;

@@ -19,10 +19,11 @@ double StandardDeviation(const std::vector<double>& values);
 double MedianOfTaskMeans(const TaskScores& scores);
 // Mean over tasks of the mean over runs.
 double MeanOfTaskMeans(const TaskScores& scores);
-// Interquartile mean: of all runs of all tasks pooled, floor(n / 4) dropped at each end.
+// Interquartile mean: the mean of all runs of all tasks pooled, without floor(n / 4) of them at
+// each end.
 double InterquartileMean(const TaskScores& scores);
-// gamma - mean(min(score, gamma)), over all runs pooled: how far from `gamma` (1: the human) on
-// average, without credit for being above it.
+// gamma - mean(min(score, gamma)), over all runs pooled: the average distance below `gamma` (1: the
+// human), without credit for scores above it.
 double OptimalityGap(const TaskScores& scores, double gamma = 1);
 
 // For each run index, the median over tasks: DQN Zoo's and the paper's order. REQUIRES: all tasks

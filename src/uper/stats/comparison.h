@@ -8,8 +8,8 @@
 
 namespace uper {
 
-// Probability that a run of x beats a run of y on a task drawn at random: the mean over tasks of
-// (pairs with x > y + half of the ties) / pairs, the Mann-Whitney U. 0.5 for equal samples.
+// Probability that a run of x beats a run of y on a task drawn at random. It is the mean over tasks
+// of (pairs with x > y + half of the ties) / pairs, the Mann-Whitney U. Equal samples give 0.5.
 // REQUIRES: the same tasks in the same order, none without runs.
 double ProbabilityOfImprovement(const TaskScores& x, const TaskScores& y);
 

@@ -22,7 +22,7 @@ class CsvTable {
   std::size_t Column(std::string_view column) const;
 
   const std::string& Text(std::size_t row, std::size_t column) const;
-  // Nothing for an empty cell. Throws Error(kCorrupt), with file and line, for one that is not a
+  // Nothing for an empty cell. Throws Error(kCorrupt), with file and line, for a cell that is not a
   // finite number.
   std::optional<double> Number(std::size_t row, std::size_t column) const;
 

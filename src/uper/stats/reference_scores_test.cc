@@ -15,7 +15,7 @@ ErrorKind KindOf(std::string_view text) {
   return Catch([&] { ParseReferenceScores(text, "file.csv", "atari"); }).kind;
 }
 
-// The message for a user who knows two games.
+// The message of the usage error if only two games exist.
 std::string RefusalOf(std::string_view text) {
   const std::vector<std::string> known{"minatar/breakout", "minatar/freeway"};
   return uper::Refusal([&] { ParseReferenceScores(text, "file.csv", "minatar", known); });

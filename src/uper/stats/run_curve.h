@@ -19,7 +19,7 @@ struct RunCurve {
   std::string env;  // "atari/pong"
   std::int64_t seed = 0;
   std::int64_t frames = 0;        // trained so far
-  std::int64_t total_frames = 0;  // asked for
+  std::int64_t total_frames = 0;  // configured
   bool finished = false;
   std::vector<Evaluation> evaluations;  // in order of frames; not empty
 };

@@ -48,8 +48,8 @@ class ScoreTable {
   // Games for which each of these agents has a run: aggregates are comparable only on them.
   std::vector<std::string> CommonGames(std::span<const std::string> agents) const;
   // Agents that can be compared on one axis, and their common games. An agent takes part if it has
-  // at least half as many games as the agent with the most: an agent with few games must not shrink
-  // the comparison of the others. Of these, the agents that share a game are taken in order.
+  // at least half as many games as the agent with the most. So an agent with few games cannot
+  // shrink the comparison of the others. Of these, the agents that share a game are taken in order.
   struct Selection {
     std::vector<std::string> agents;
     std::vector<std::string> games;  // that all of them have

@@ -68,7 +68,7 @@ void QAgent::Store(const QTransition& transition, double td_error, ReplayBuffer&
   transitions_[buffer.SlotOf(id)] = transition;
 }
 
-// One item after the other: each draw uses the priority that the previous update wrote.
+// Draws one item at a time, so that each draw uses the priority that the previous update wrote.
 void QAgent::Replay(ReplayBuffer& buffer) {
   for (int update = 0; update < options_.replay_updates; ++update) {
     std::uint64_t id = 0;

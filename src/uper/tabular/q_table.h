@@ -38,7 +38,7 @@ class QTable {
   // Returns delta, the TD error before the step.
   double Update(const QTransition& transition, const QStepSizes& steps);
 
-  // Notes that the environment was left from (state, action).
+  // Counts one environment step that took `action` in `state`.
   void CountVisit(int state, int action);
 
   // argmax_a Q(state, a). Equal actions are equally likely, drawn from `ties` (used only then).

@@ -15,7 +15,7 @@ TEST(QTableTest, UpdatesByHand) {
   const QStepSizes steps{.value = 0.5, .variance = 0.25};
   QTable table(2, 2);
 
-  // Nothing known yet: delta = 2, A = 1/4 * 4, Q = 1/2 * 2.
+  // All tables are 0: delta = 2, A = 1/4 * 4, Q = 1/2 * 2.
   EXPECT_DOUBLE_EQ(
       table.Update({.s_tm1 = 0, .a_tm1 = 0, .s_t = 1, .r_t = 2, .discount_t = 0.9}, steps), 2);
   EXPECT_DOUBLE_EQ(table.Value(0, 0), 1);

@@ -31,7 +31,7 @@ class QuantileEnsemble {
   double TdError(double target) const;
   // Q: the mean over members and quantiles.
   double Mean() const;
-  // mean_k V_tau[theta_k]: the width of the distribution in the eyes of the members.
+  // mean_k V_tau[theta_k]: the mean width of the members' distributions.
   double MeanMemberVariance() const;
 
   std::span<const double> theta() const { return theta_; }  // [member, quantile]

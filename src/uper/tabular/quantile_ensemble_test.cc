@@ -56,7 +56,7 @@ TEST(QuantileEnsembleTest, TdErrorIsTheMeanOverMembersOfTheAbsoluteError) {
   ensemble.member(0)[1] = 3;  // Q_0 = 2
   ensemble.member(1)[0] = 5;
   ensemble.member(1)[1] = 7;  // Q_1 = 6
-  // Not |target - mean| = 0: the members' errors of 2 and 2 do not cancel.
+  // Not |target - mean| = 0: the members' errors of 2 and -2 must not cancel.
   EXPECT_DOUBLE_EQ(ensemble.TdError(4), 2);
   EXPECT_DOUBLE_EQ(ensemble.Mean(), 4);
   EXPECT_DOUBLE_EQ(ensemble.MeanMemberVariance(), 1);

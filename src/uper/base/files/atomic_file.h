@@ -37,10 +37,10 @@ class AtomicFile {
   const std::filesystem::path path_;
   const std::filesystem::path temporary_;
   int descriptor_ = -1;
-  std::string buffer_;  // not yet handed to the system
+  std::string buffer_;  // not yet written to the file
 };
 
-// The whole file in one go.
+// Writes the whole file at once.
 void WriteFileAtomically(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace uper

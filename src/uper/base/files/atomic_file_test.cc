@@ -111,7 +111,7 @@ TEST_F(AtomicFileTest, FullDiskIsAResourceErrorAndTheOldContentStays) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   const fs::path path = folder_ / "a";
   WriteFileAtomically(path, "old");
-  // Every write to /dev/full fails as on a full disk: lead the temporary name there.
+  // Every write to /dev/full fails as on a full disk, so the temporary name becomes a link to it.
   fs::create_symlink("/dev/full", path.string() + ".tmp." + std::to_string(getpid()));
   const Thrown thrown = Catch([&] { WriteFileAtomically(path, "new"); });
   EXPECT_EQ(thrown.kind, ErrorKind::kResources);

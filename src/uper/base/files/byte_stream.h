@@ -42,8 +42,8 @@ class ByteWriter {
 };
 
 // Reads the values that a ByteWriter wrote, in the same order. The bytes may come from a damaged
-// file: a value that does not fit throws Error(kCorrupt), and no read leaves the span. The span
-// must outlive the reader. Not thread-safe.
+// file: an impossible value throws Error(kCorrupt), and no read goes beyond the span. The span must
+// outlive the reader. Not thread-safe.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -70,7 +70,7 @@ class ByteReader {
   std::string ReadText();
 
   std::size_t remaining() const { return rest_.size(); }
-  // Throws Error(kCorrupt) when something is left to read.
+  // Throws Error(kCorrupt) unless all bytes have been read.
   void ExpectEnd() const;
 
  private:

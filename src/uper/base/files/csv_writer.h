@@ -41,7 +41,7 @@ class CsvWriter {
 
   AtomicFile file_;
   const std::size_t columns_;
-  std::string line_;  // of the row being made, each field with a comma behind it
+  std::string line_;  // the row so far, with a comma after each field
 };
 
 }  // namespace uper

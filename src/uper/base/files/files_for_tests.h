@@ -14,7 +14,7 @@
 
 namespace uper {
 
-// Campaigns over many cases take every kStride-th where a sanitizer makes each ten times as slow.
+// Sanitizers make each case ten times as slow, so tests with many cases take only every kStride-th.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr int kStride = 10;
 #else

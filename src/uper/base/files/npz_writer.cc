@@ -35,7 +35,7 @@ constexpr Crc32Tables kCrc32Tables = [] {
 constexpr std::uint64_t kMaxBytes = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint16_t kZipVersion = 20;         // 2.0: plain members
 constexpr std::uint16_t kUtf8Names = 1 << 11;     // general purpose flag
-constexpr std::uint16_t kZipDate = (1 << 5) | 1;  // 1980-01-01, the first day zip knows
+constexpr std::uint16_t kZipDate = (1 << 5) | 1;  // 1980-01-01, the first day that zip can express
 constexpr std::size_t kNpyAlignment = 64;         // of the data, from the start of the member
 constexpr std::size_t kMaxMembers = 65535;
 

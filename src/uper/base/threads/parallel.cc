@@ -62,7 +62,7 @@ class Helpers {
     begin_.notify_all();
   }
   std::atomic<State> begin_{kNotYet};
-  std::vector<std::jthread> threads_;  // last: they end before what they look at
+  std::vector<std::jthread> threads_;  // last: they end before the members they use
 };
 
 }  // namespace

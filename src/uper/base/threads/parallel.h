@@ -6,7 +6,7 @@
 
 namespace uper {
 
-// Set from outside (a signal handler, another thread) to ask for a stop; polled, never waited for.
+// A request to stop, set by a signal handler or another thread. It is polled; nothing waits for it.
 using StopFlag = std::atomic<bool>;
 
 // Number of cores this process may use (affinity and cgroups counted), at least 1.

@@ -51,7 +51,7 @@ TEST(ConcurrentParallelForTest, OneJobRunsInOrderOnTheCallersThread) {
 }
 
 TEST(ConcurrentParallelForTest, LowestIndexThatThrewIsRethrown) {
-  // Task 0 throws after task 1 has; a "first come" rule would hand out 1.
+  // Task 0 throws after task 1 has; a "first come" rule would rethrow the exception of task 1.
   const StopFlag stop{false};
   std::latch both(2);
   try {

@@ -15,7 +15,7 @@ std::vector<std::jthread> StartThreads(int count, const std::function<void(int)>
     for (int i = 0; i < count; ++i) threads.emplace_back([work, i] { work(i); });
   } catch (const std::system_error& error) {
     stop();
-    // With the caller's.
+    // The numbers include the caller's thread.
     throw Error(ErrorKind::kResources,
                 "only " + std::to_string(threads.size() + 1) + " of " + std::to_string(count + 1) +
                     " threads could be started (" + error.what() + "): use fewer");

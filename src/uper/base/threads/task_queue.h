@@ -54,7 +54,7 @@ class TaskQueue {
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
 
-  std::vector<std::jthread> threads_;  // last: they end before what they look at
+  std::vector<std::jthread> threads_;  // last: they end before the members they use
 };
 
 }  // namespace uper

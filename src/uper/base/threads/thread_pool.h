@@ -26,17 +26,17 @@ class ScopedFlushDenormals {
 };
 
 struct ThreadPoolOptions {
-  int threads = 1;  // the caller counts
-  // How often an idle worker looks for work before it sleeps, and the caller for the end of the
-  // last task. A look takes about 30 nanoseconds; the default outlasts the pauses between the
-  // parallel parts of one update. After 6,000 looks they yield the core between looks, which takes
-  // longer.
+  int threads = 1;  // including the caller
+  // How often an idle worker looks for work before it sleeps. The caller looks as often for the end
+  // of the last task. A look takes about 30 nanoseconds; the default outlasts the pauses between
+  // the parallel parts of one update. After 6,000 looks a thread yields the core between looks,
+  // which takes longer.
   int idle_spins = 1000;
 };
 
 // A few threads that run the tasks of one call at a time. Made for calls of some microseconds: a
-// call allocates nothing, idle workers spin briefly and then sleep, and a preempted worker delays
-// others only if it has started a task.
+// call allocates nothing, and idle workers spin briefly before they sleep. A preempted worker
+// delays others only if it has started a task.
 //
 // Each thread begins with its own share of neighboring indices, so the data it wrote in one call is
 // in its cache in the next. A thread that has finished its share takes tasks from others. The
@@ -92,8 +92,8 @@ class ThreadPool {
   std::uint32_t AwaitJob(std::uint32_t seen_job, int thread);
 
   // The rest of one thread's share of the tasks, in one word: the job's number, the next task to
-  // start and the end of the share. A task is claimed by raising `next`; the claim fails when the
-  // word belongs to another job by then, so a late worker can never run a task with the data of
+  // start and the end of the share. A task is claimed by raising `next`. The claim fails if the
+  // word belongs to another job by then. So a late worker can never run a task with the data of
   // another job.
   struct alignas(64) Share {
     std::atomic<std::uint64_t> ticket{0};
@@ -101,8 +101,9 @@ class ThreadPool {
   std::vector<Share> shares_;  // [thread]; its size is constant after construction
   const int idle_spins_;
 
-  // The job, written before the tickets announce it; atomic because a late worker may read them
-  // while the next job is written (it then claims nothing and does not use them).
+  // The job, written before the tickets announce it. The fields are atomic because a late worker
+  // may read them while the next job is written. That worker then claims nothing and does not use
+  // them.
   std::atomic<int> count_{0};
   std::atomic<Call> call_{nullptr};
   std::atomic<const void*> function_{nullptr};
@@ -119,7 +120,7 @@ class ThreadPool {
   int failed_index_ = 0;        // guarded by failure_mutex_
   std::exception_ptr failure_;  // guarded by failure_mutex_
 
-  std::vector<std::jthread> workers_;  // last: they end before what they look at
+  std::vector<std::jthread> workers_;  // last: they end before the members they use
 };
 
 }  // namespace uper

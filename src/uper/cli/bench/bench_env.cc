@@ -187,7 +187,7 @@ int BenchBuiltIn(const BenchEnvOptions& options, const StopFlag& stop) {
 
 struct AtariSpeeds {
   Timing ours, raw;       // one environment per thread
-  Timing pool, raw_pool;  // in step
+  Timing pool, raw_pool;  // all environments step together
   int environments = 0;
   nlohmann::json peers = nlohmann::json::array();
 };

@@ -58,7 +58,7 @@ Timing MeasureActAfterUpdate(const MeasureOptions& options, Learner& learner,
 // between two decisions.
 Timing MeasureResidentAct(const MeasureOptions& options, SyntheticGpuRun& loop, int count,
                           const StopFlag& stop) {
-  constexpr int kActs = 1000;  // a repeat
+  constexpr int kActs = 1000;  // per repeat
   constexpr double kPlaySeconds = 200e-6;
   std::vector<double> values;
   for (int repeat = 0; repeat < options.repeats; ++repeat) {

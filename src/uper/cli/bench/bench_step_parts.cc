@@ -25,7 +25,7 @@ constexpr const char* kPartNames[cpu::kUpdatePhases] = {
     "head, back",   "other layers, back", "weights' gradients", "optimiser"};
 
 struct MachineLimits {
-  double flops = 0;  // a second
+  double flops = 0;  // both per second
   double bytes = 0;
 };
 

@@ -47,7 +47,7 @@ RunConfig ConfigOf(const BenchTrainOptions& options) {
                 {"--threads", "threads", std::to_string(options.threads)}},
       .settings = options.assignments};
   const EnvironmentEntry* environment = FindEnvironment(options.env);
-  // As in most of a run: actions are hardly ever random.
+  // As in most of a run, few actions are random.
   if (environment != nullptr && environment->protocol == "atari") {
     inputs.flags.push_back({"bench train", "exploration.start_frames", "0"});
     inputs.flags.push_back({"bench train", "exploration.end_frames", "1"});
@@ -85,7 +85,7 @@ struct TrainTimes {
   double UpdatesPerSecond() const { return static_cast<double>(updates) / seconds; }
 };
 
-// Runs wait here for each other. When one fails, no run waits any more.
+// Runs wait here for each other. After one fails, no run waits.
 class StartBarrier {
  public:
   explicit StartBarrier(int runs) : missing_(runs) {}

@@ -18,7 +18,7 @@ class AlternatingBaseline {
                                std::function<double()> now = SteadySeconds)
       : emulator_speed_(std::move(emulator_speed)), now_(std::move(now)) {}
 
-  // Before the first frame of training.
+  // Call it before the first frame of training.
   void Begin(std::int64_t frames);
   // Ends a turn, in the middle of training or at its end. A turn that is too short continues.
   void Next(std::int64_t frames);

@@ -83,7 +83,7 @@ bool IsFigureOfReport(const std::filesystem::path& folder) {
 }
 
 // Removes the figures of an earlier report that this one does not have, since they show other runs.
-// `sections` are those of this report. Files that no report writes stay.
+// `sections` are the sections of this report. Files that no report writes stay.
 void RemoveOtherFigures(const std::filesystem::path& report, const Json& sections) {
   for (const char* name : kFigureFolders) {
     const bool written = std::any_of(sections.begin(), sections.end(), [&](const Json& section) {

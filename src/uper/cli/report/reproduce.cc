@@ -107,7 +107,7 @@ std::vector<RunCurve> RunsFor(const Figure& figure, const experiments::Settings&
   return ReadRuns({options.runs.begin(), options.runs.end()}, settings.Flag("partial"));
 }
 
-// The number of seeds: as asked for, or that of the runs for a figure made from runs.
+// The number of seeds: the user's, or that of the runs for a figure made from runs.
 int SeedsOf(const Figure& figure, std::span<const RunCurve> runs, const ReproduceOptions& options) {
   if (!figure.needs_runs) return options.seeds > 0 ? options.seeds : figure.default_seeds;
   std::set<std::int64_t> seeds;
@@ -183,8 +183,8 @@ std::string MissingHere(const Figure& figure, const experiments::Settings& setti
   return figure.missing ? figure.missing(settings) : "";
 }
 
-// Why `reproduce all` leaves the figure out: it must have the machine to itself, this machine lacks
-// something, or none of the runs is of its agents. Empty if the figure is made.
+// Why `reproduce all` leaves the figure out: it needs the machine for itself, this machine lacks
+// something, or no run has one of its agents. Empty if the figure is made.
 std::string ReasonToSkip(const Figure& figure, const experiments::Settings& settings,
                          const ReproduceOptions& options) {
   if (figure.measures_time) return "times this machine: run it by itself";

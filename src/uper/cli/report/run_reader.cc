@@ -175,7 +175,7 @@ std::int64_t ReadMetrics(const fs::path& file, const EvaluationTimes& times, Run
   return last_evaluation;
 }
 
-// `finished_frames`: the frames at which the run says that it ended.
+// `finished_frames`: the frames in the run's marker `finished`.
 void CheckComplete(const RunCurve& curve, std::int64_t finished_frames, bool partial) {
   const std::string reached =
       std::to_string(curve.frames) + " of " + std::to_string(curve.total_frames) + " frames";

@@ -40,7 +40,7 @@ std::filesystem::path FolderOf(const SweepOptions& options) {
   return std::filesystem::absolute(folder).lexically_normal();
 }
 
-// Checks each name and set of options, to find out now what cannot be made.
+// Checks each name and set of options, so that environments that cannot be made are found now.
 void CheckEnvironments(const SweepPlan& plan, const std::string& source) {
   std::set<std::string> seen;
   for (const SweepRun& run : plan.runs) {

@@ -18,8 +18,7 @@ namespace {
 
 constexpr double kGibibyte = 1 << 30;
 
-// Runs of one kind need about the same memory. Neither seeds nor games of a suite make a
-// difference.
+// Runs of one kind need about the same memory. The seed and the game of a suite do not matter.
 std::string KindOf(const SweepRun& run) {
   const std::string& environment = run.config.environment.name;
   std::string kind = environment.substr(0, environment.find('/'));

@@ -5,9 +5,9 @@
 
 namespace uper::cli {
 
-// How many runs of a sweep to run at a time. `asked` is the user's number, or 0 for as many as
-// there are cores for. Runs at the same time must fit into memory together; a run itself sees only
-// what is free when it starts. Throws Error(kResources) if `asked` runs do not fit. Without
+// The number of runs of a sweep at a time. `asked` is the user's number, or 0 for as many as there
+// are cores for. Runs at the same time must fit into memory together. A run itself checks only the
+// memory that is free when it starts. Throws Error(kResources) if `asked` runs do not fit. Without
 // `asked`, prints a message if fewer runs fit than there are cores for.
 int SweepJobs(int asked, const SweepFolder& folder, const SweepPlan& plan, const SweepState& state);
 

@@ -134,7 +134,7 @@ void SweepRunner::StartWhatFits() {
   }
 }
 
-// Starts the first waiting run whose folder is free. After a kill, the former process may still
+// Starts the first waiting run whose folder is free. After a kill, the earlier process may still
 // hold the folder because it is saving.
 bool SweepRunner::StartNext(Worker& worker) {
   const auto next = std::find_if(waiting_.begin(), waiting_.end(),

@@ -17,9 +17,9 @@ namespace uper::cli {
 // there are not enough processors; then the system chooses.
 std::vector<std::vector<int>> CpusOfWorkers(const std::vector<int>& usable, int jobs, int threads);
 
-// Runs the unfinished runs of a sweep, `jobs` at a time, each as a SweepJob. state.json always
-// tells the state of every run. If the GPU is lost, the runner starts no further run and asks
-// the running ones to end. Prints to standard error. Not thread-safe.
+// Runs the unfinished runs of a sweep, `jobs` at a time, each as a SweepJob. state.json always has
+// the state of every run. If the GPU is lost, the runner starts no further run and asks the running
+// ones to end. Prints to standard error. Not thread-safe.
 class SweepRunner {
  public:
   // REQUIRES: the folder exists, and the caller holds its lock.

@@ -50,8 +50,8 @@ std::string Directives(const SweepFolder& folder, const SweepPlan& plan,
   return text;
 }
 
-// The unfinished elements of the job, as squeue prints them. Empty for a job that Slurm does not
-// know any more.
+// The unfinished elements of the job, as squeue prints them. Empty for a job that Slurm no longer
+// lists.
 std::string QueuedElements(const std::string& job) {
   return RunCommand({"squeue", "--noheader", "--array", "--format=%i", "--jobs=" + job}, true)
       .output;

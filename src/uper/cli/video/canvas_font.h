@@ -6,7 +6,7 @@
 namespace uper::cli {
 
 // The letters of Canvas::Text(), ' ' to '~': nine rows each, bit 4 is the leftmost of five dots.
-// Seven rows stand on the line, two hang below it.
+// Seven rows are above the baseline, two below it.
 inline constexpr int kGlyphWidth = 5;
 inline constexpr int kGlyphRows = 9;
 using GlyphRows = std::array<std::uint8_t, kGlyphRows>;

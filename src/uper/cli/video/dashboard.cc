@@ -175,7 +175,7 @@ void Dashboard::DrawDistributions(const Decision& decision, const Box& box) {
                box.y + box.height + 7, label, kBlack);
 }
 
-// The traces share the remaining height.
+// The traces divide the remaining height.
 void Dashboard::DrawTraces(int top) {
   constexpr int kTallest = 110;
   std::vector<Trace> traces = {{&Past::q, "Q  value of the chosen action", kBlack, false}};

@@ -186,7 +186,7 @@ CudaReplay::Block& CudaReplay::NextBlock() {
   return block;
 }
 
-// Waits until the GPU has finished this append. Hardly ever takes time.
+// Waits until the GPU has finished this append. It rarely has to wait.
 void CudaReplay::AwaitAppend(std::uint64_t append) {
   const std::atomic_ref<std::uint64_t> appended(appended_[0]);
   SpinUntilPublished([&] { return appended.load(std::memory_order_acquire) >= append; },
@@ -204,7 +204,7 @@ void CudaReplay::Stage(const AppendBatch& append, Block* block, ReservedFrames* 
   next_frame_ += append.frame_count;
 }
 
-// Writes the staged append where the next append kernel reads it.
+// Writes the staged append to the ring entry that the next append kernel reads.
 void CudaReplay::PublishStaged() {
   AwaitAppend(requested_appends_ < kAppends ? 0 : requested_appends_ + 1 - kAppends);
   append_ring_[requested_appends_++ % kAppends] = *staged_;
@@ -215,8 +215,8 @@ void CudaReplay::PublishStaged() {
   staged_.reset();
 }
 
-// Whether the next graph shall begin with the staged append. An append that is too large for the
-// graph is launched at once.
+// Returns whether the next graph must begin with the staged append. An append that is too large for
+// the graph is launched at once.
 bool CudaReplay::PublishStagedAppend() {
   if (!staged_) return false;
   if (staged_->items() > kGraphItems) {

@@ -113,7 +113,7 @@ class Store {
   std::uint64_t first_id() const { return first_id_; }
   std::uint64_t next_id() const { return next_id_; }
 
-  // Everything that the host would have gathered for a batch.
+  // The data that the host would gather for a batch.
   struct Batch {
     std::vector<std::byte> s_tm1, s_t;
     std::vector<std::int32_t> a_tm1;

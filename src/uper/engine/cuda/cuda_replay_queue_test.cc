@@ -118,9 +118,9 @@ TEST_F(CudaReplayQueueTest, ActsOnStoredFrames) {
   EXPECT_EQ(q, expected);
 }
 
-// While this object lives, work that is enqueued on the stream after it does not begin. It gives up
-// after a second, because the test must also end under tools that wait for every kernel. `flag`
-// must live until the stream has been awaited.
+// While this object lives, work that is enqueued on the stream after it does not begin. The hold
+// ends after a second, because the test must also end under tools that wait for every kernel.
+// `flag` must live until the stream has been awaited.
 class Hold {
  public:
   Hold(cudaStream_t stream, std::atomic<bool>& flag) : flag_(flag) {

@@ -24,7 +24,7 @@ DeviceReplaySpec AtariMemory() {
   return spec;
 }
 
-// One game: everything that training asks of the GPU, sometimes in another order.
+// One game that makes all the calls of training to the GPU, sometimes in another order.
 class Game {
  public:
   explicit Game(bool prelaunches, int batch = kBatch)
@@ -42,7 +42,7 @@ class Game {
     for (int step = 0; step < steps; ++step) {
       SeeNext();
       if (chance_.Bernoulli(0.1)) AskForSomethingElse();
-      if (chance_.Bernoulli(0.001)) {  // longer than kernels wait
+      if (chance_.Bernoulli(0.001)) {  // longer than kernels wait for a frame
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
       }
       if (chance_.Bernoulli(0.1)) {
@@ -144,7 +144,7 @@ TEST_F(CudaPrelaunchTest, PrelaunchedDecisionsAreTheSame) {
   }
   Game game(true);
   EXPECT_TRUE(SameBits(game.Play(kSteps), expected));
-  EXPECT_GT(game.prelaunched(), 0);  // the number depends on how long decisions take
+  EXPECT_GT(game.prelaunched(), 0);  // how many depends on the time that decisions take
 }
 
 // Updates give the same results once their kernels leave room for other learners.

@@ -1,4 +1,4 @@
-// The one file that knows the Arcade Learning Environment.
+// The only file that uses the Arcade Learning Environment.
 #include <ale/ale_interface.hpp>
 #include <ale/emucore/M6502.hxx>
 #include <ale/emucore/System.hxx>

@@ -63,7 +63,7 @@ Bytes Play(Environment& environment, int begin, int end) {
   return seen;
 }
 
-// Without the state that ALE does not save, qbert goes on differently.
+// Without the state that ALE does not save, qbert would continue differently.
 TEST(AleEnvironmentTest, RestoredGameGoesOnBitForBit) {
   for (const char* game : {"pong", "breakout", "space_invaders", "qbert", "yars_revenge"}) {
     const auto make = [&] { return MakeEnvironment(std::string("atari/") + game, {}, 1, 0); };
@@ -98,7 +98,7 @@ TEST(AleEnvironmentTest, StateOfAnotherGameOrDamagedIsRefused) {
   expect_corrupt(*pong, state);
 }
 
-// A restored console shows the picture that it had, also before the next frame.
+// Episodes start from one state of the console, whatever it played before.
 TEST(AleEnvironmentTest, EpisodesStartAlikeWhateverCameBefore) {
   const EnvironmentOptions options = {.sticky = 0, .protocol = AtariProtocol::kDopamine};
   for (const char* game : {"assault", "beam_rider", "krull"}) {  // ALE's own resets differ in these

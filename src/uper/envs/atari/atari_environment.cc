@@ -203,7 +203,7 @@ EnvironmentSpec DescribeAtari(const atari::Game& game, const EnvironmentOptions&
 
 void CheckAtari(const atari::Game& game, const EnvironmentOptions& options) {
   const atari::EmulatorOptions console = ConsoleFor(game, options);
-  // Only the emulator knows the modes of a game.
+  // Only the emulator has the modes of a game.
   if (options.mode >= 0 || options.difficulty >= 0) atari::MakeEmulator(console);
 }
 

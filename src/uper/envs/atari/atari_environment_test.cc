@@ -17,8 +17,8 @@ struct Script {
   bool two_screens = false;  // drawn in turns
 };
 
-// A console whose screen is one color that tells the frame: frame n shows pixel 2 n, or 200 - 2 n
-// if it fades.
+// A console whose screen has one color that depends on the frame. Frame n shows pixel 2 n, or 200 -
+// 2 n if the console fades.
 class ScriptedEmulator final : public atari::Emulator {
  public:
   ScriptedEmulator(const Script& script, std::vector<int>* log) : script_(script), log_(log) {
@@ -187,7 +187,7 @@ TEST_F(AtariEnvironmentTest, LifeLostInTheIdleFramesDoesNotCount) {
   EXPECT_EQ(step_.discount, 1);
 }
 
-// Slots of the four: an early end leaves black ones after it.
+// If the game ends early in a step, the remaining slots of the step are black.
 TEST_F(AtariEnvironmentTest, ZooEndsAtOnceAndPadsWithBlack) {
   const int expected[] = {0, 0, 4, 5};
   for (int played = 1; played <= 4; ++played) {

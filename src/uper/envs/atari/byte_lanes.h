@@ -31,7 +31,7 @@ UPER_INLINE void StoreLanes(const ByteLanes& lanes, std::uint8_t* to) {
 UPER_INLINE void LoadInts(const std::uint8_t* from, IntLanes& lanes) {
   FewBytes bytes;
   std::memcpy(&bytes, from, sizeof(bytes));
-  // In two steps, because the compiler knows an instruction for each.
+  // In two steps, because the compiler has an instruction for each.
   lanes = __builtin_convertvector(__builtin_convertvector(bytes, FewShorts), IntLanes);
 }
 // REQUIRES: lanes from 0 to 255.

@@ -18,8 +18,8 @@ struct Palette {
   std::array<std::uint8_t, 128> gray;  // the emulator's own luma, rounded
 };
 
-// The console with one cartridge, frame by frame: the seam between the protocols and the emulator.
-// Nothing here is random. Not thread-safe; consoles share nothing.
+// The console with one cartridge, frame by frame: the interface between the protocols and the
+// emulator. Nothing here is random. Not thread-safe; consoles share nothing.
 class Emulator {
  public:
   virtual ~Emulator() = default;

@@ -70,9 +70,9 @@ UPER_FOR_EACH_CPU void TurnColumns(const std::uint8_t* turned, std::size_t colum
   }
 }
 
-// Both passes of the bilinear resize: for each of `groups` sets of weights, `count` vectors of
-// sixteen bytes, each the weighted sum of the vectors at bytes + offsets[group, t], which move on
-// by sixteen from one to the next.
+// Either pass of the bilinear resize. Each of the `groups` sets of weights gives `count` vectors of
+// sixteen bytes. A result is the weighted sum of the vectors at bytes + offsets[group, t]. For the
+// next result these move on by sixteen bytes.
 struct ByteSums {
   const std::uint8_t* bytes;
   const int* offsets;  // [groups, width]
@@ -175,8 +175,8 @@ LaneTable DiagonalOf(const ScreenTable& table) {
   return lanes;
 }
 
-// Pillow's choice since 13.0; before, it always went across first. The rounding between the passes
-// makes them differ.
+// Pillow's choice since 13.0; earlier versions always resize across first. The results differ
+// because of the rounding between the passes.
 bool IsDownFirst(const FrameProcessorOptions& options) {
   return options.resize == ResizeRule::kBilinear && options.size < options.height &&
          options.height - options.size > 2 * (options.width - options.size);

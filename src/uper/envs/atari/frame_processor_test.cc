@@ -115,7 +115,7 @@ TEST(FrameProcessorTest, SameAsTheNaiveModel) {
       const ScreenTable table =
           rule == ResizeRule::kBilinear ? LumaOfMaximum(palette) : MaximumOfGrey(palette);
       FrameProcessor processor(options, table);
-      for (std::uint64_t seed = 0; seed < 4; ++seed) {  // one processor: nothing is left behind
+      for (std::uint64_t seed = 0; seed < 4; ++seed) {  // on one processor: no state remains
         const Screen one = SomeScreen(options, seed);
         const Screen other = SomeScreen(options, seed + 100);
         std::vector<std::byte> out(std::size_t{1} * size * size);
@@ -126,7 +126,8 @@ TEST(FrameProcessorTest, SameAsTheNaiveModel) {
   }
 }
 
-// Where Pillow 13.0.0 changes its mind; tests/test_atari_oracle.py asks it.
+// The sizes at which Pillow 13.0.0 changes the order of its passes. tests/test_atari_oracle.py
+// compares with Pillow.
 TEST(FrameProcessorTest, BilinearPassesInPillowsOrder) {
   struct Case {
     int height, size;

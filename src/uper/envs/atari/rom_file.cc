@@ -12,7 +12,7 @@
 namespace uper::atari {
 namespace {
 
-// No cartridge of the 57 is larger than 16 KiB; whatever is this large is not even looked at.
+// No cartridge of the 57 is larger than 16 KiB. Files above this limit are not read in full.
 constexpr std::uintmax_t kMaxRomBytes = std::uintmax_t{1} << 26;
 
 [[noreturn]] void Fail(const Game& game, const std::filesystem::path& path,

@@ -6,7 +6,7 @@
 
 namespace uper::atari {
 
-// The folder the set-up put the games into; it need not exist.
+// The folder into which the set-up puts the games; it need not exist.
 std::filesystem::path DefaultRomFolder();
 
 // The path of a game's cartridge in the folder, after a check of its MD5 digest (the emulator ends

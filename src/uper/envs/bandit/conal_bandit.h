@@ -12,7 +12,7 @@ struct ConalBanditOptions {
   int arms = 5;            // at least 2
   double mean = 2;         // of every arm, or of the last one when shifted
   double noise_min = 0.1;  // sigma of arm 0
-  double noise_slope = 2;  // sigma_max of the paper: what the last arm has beyond noise_min
+  double noise_slope = 2;  // sigma_max of the paper: sigma of the last arm less noise_min
   double mean_spread = 0;  // mean(0) - mean(n-1), evenly divided over the arms: 1 when shifted
 };
 

@@ -66,12 +66,12 @@ class GridMap {
 };
 
 // The map of our reproduction, the same text as configs/gridworld.map (a test compares them). The
-// paper's map is not published. This one has the properties that the paper describes: a corridor of
-// very noisy cells at the start with a way around it, then a long path (at least 16 moves) to a
-// single large deterministic reward. Plain Q-learning solves it. A uniform random walk finds the
-// goal within the paper's 1000 steps in 71 % of the episodes. (We dropped a first draft of 10 x 10
-// cells and 24 moves because Q-learning did not solve it: noise and maximization gave false values
-// near the start that outlasted 150 episodes.)
+// paper's map is not published. This one has the properties that the paper describes. At the start
+// there is a corridor of very noisy cells, with a way around it. Then a long path (at least 16
+// moves) leads to a single large deterministic reward. Plain Q-learning solves it. A uniform random
+// walk finds the goal within the paper's 1000 steps in 71 % of the episodes. (We dropped a first
+// draft of 10 x 10 cells and 24 moves because Q-learning did not solve it: noise and maximization
+// gave false values near the start that outlasted 150 episodes.)
 std::string_view DefaultGridMapText();
 GridMap DefaultGridMap();
 

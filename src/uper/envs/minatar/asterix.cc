@@ -96,7 +96,7 @@ void Asterix::Meet(GameStep& step) {
   }
 }
 
-// The timer counts from 100 through 0 to -1, and the ramp takes one step more: 102 steps a ramp.
+// The timer counts from 100 through 0 to -1, and the ramp takes one step more: 102 steps per ramp.
 void Asterix::Ramp() {
   if (spawn_interval_ == 1 && move_interval_ == 1) return;
   if (ramp_timer_ >= 0) {

@@ -7,10 +7,11 @@
 namespace uper::minatar {
 
 // The player walks freely in rows 1 to 8. Each of these rows is a lane for at most one visitor,
-// which crosses it from wall to wall: gold (one in three) pays 1 when touched, an enemy ends the
-// game. A trail shows where a visitor comes from. A visitor comes every `spawn_interval` steps into
-// a random empty lane, all move every `move_interval` steps. Ramping: about every hundred steps the
-// spawn interval falls by one (10 to 1), every second time the move interval too (5 to 1).
+// which crosses it from wall to wall. Gold (one visitor in three) pays 1 when touched; an enemy
+// ends the game. A trail shows where a visitor comes from. A visitor comes every `spawn_interval`
+// steps into a random empty lane, all move every `move_interval` steps. Ramping: about every
+// hundred steps the spawn interval falls by one (10 to 1), every second time the move interval too
+// (5 to 1).
 class Asterix final : public MinAtarGame {
  public:
   enum Channel { kPlayer, kEnemy, kTrail, kGold, kChannels };

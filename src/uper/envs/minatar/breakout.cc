@@ -52,7 +52,7 @@ void Breakout::MovePaddle(GameAction action) {
   if (action == GameAction::kRight) paddle_ = std::min(paddle_ + 1, kLastCell);
 }
 
-// The wall takes a step to the side: the ball stays in the outermost column.
+// At a side wall the ball stays in the outermost column for this step.
 void Breakout::MeetSideWall(Cell& next) {
   if (0 <= next.column && next.column < kBoardSize) return;
   next.column = std::clamp(next.column, 0, kLastCell);
@@ -66,8 +66,8 @@ void Breakout::HitBrick(Cell& next, GameStep& step) {
   down_ = !down_;
 }
 
-// A ball right above the paddle is reflected up, one that comes in from the side is sent back
-// where it came from.
+// A ball right above the paddle is reflected up. A ball that meets the paddle from the side returns
+// the way it came.
 void Breakout::ReachBottom(Cell& next, GameStep& step) {
   if (bricks_.IsEmpty()) StackBricks(bricks_);
   const bool from_above = ball_.column == paddle_;

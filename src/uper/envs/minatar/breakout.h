@@ -5,11 +5,12 @@
 
 namespace uper::minatar {
 
-// The ball flies diagonally, one cell a step, and is reflected by the walls, the ceiling, the
-// bricks of rows 1 to 3 (each pays 1 and is gone) and the paddle in the bottom row. After a brick
-// the ball passes through further bricks unhurt until it was in a free cell. When the bricks are
-// gone, new ones stand there as soon as the ball comes down to the bottom row. The game is over
-// when the ball reaches that row beside the paddle. A trail shows the ball's last cell. No ramping.
+// The ball flies diagonally, one cell per step. The walls, the ceiling, the bricks of rows 1 to 3
+// and the paddle in the bottom row reflect it. A brick that is hit pays 1 and is gone. After a
+// brick the ball passes through further bricks without effect until it has been in a free cell.
+// When the bricks are gone, new ones appear as soon as the ball comes down to the bottom row. The
+// game is over when the ball reaches that row beside the paddle. A trail shows the ball's last
+// cell. No ramping.
 class Breakout final : public MinAtarGame {
  public:
   enum Channel { kPaddle, kBall, kTrail, kBrick, kChannels };

@@ -45,9 +45,9 @@ TEST_F(BreakoutTest, FromAboveTheBallFliesOnUpwardsAndHitsABrick) {
   EXPECT_EQ(driver_.Cells(Breakout::kBall), "8,6");
   driver_.Act(GameAction::kNoOp, 3);
   EXPECT_EQ(driver_.Cells(Breakout::kBall), "5,9");
-  driver_.Act(GameAction::kNoOp);  // the wall takes the step to the side
+  driver_.Act(GameAction::kNoOp);  // at the wall the ball does not move sideways
   EXPECT_EQ(driver_.Cells(Breakout::kBall), "4,9");
-  EXPECT_EQ(driver_.Act(GameAction::kNoOp), 1);  // the brick of (3, 8) takes the step up
+  EXPECT_EQ(driver_.Act(GameAction::kNoOp), 1);  // the brick at (3, 8) stops the move up
   EXPECT_FALSE(driver_.Has(3, 8, Breakout::kBrick));
   EXPECT_EQ(driver_.Count(Breakout::kBrick), 29);
   EXPECT_EQ(driver_.Cells(Breakout::kBall), "4,8");

@@ -43,7 +43,7 @@ void Freeway::DrawTraffic(GameRandom& random) {
   }
 }
 
-// A step down against the bottom tires, too.
+// A step down in the bottom row also starts the pause between steps.
 void Freeway::Walk(GameAction action) {
   const bool walks = action == GameAction::kUp || action == GameAction::kDown;
   if (!walks || walk_timer_ != 0) return;

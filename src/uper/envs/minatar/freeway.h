@@ -9,7 +9,7 @@ namespace uper::minatar {
 // A chicken in column 4 walks up from the bottom row, a row every three steps at most, across eight
 // lanes with one car each. At the top it gets 1, goes back to the bottom, and speeds and directions
 // of all cars are drawn anew; hit by a car it goes back, too. A car of speed channel k moves every
-// k + 1 steps and comes back at the other side; its trail, in the channel of its speed, shows where
+// k + 1 steps and comes back at the other side. Its trail, in the channel of its speed, shows where
 // it comes from. The game is over after 2501 steps. No ramping.
 class Freeway final : public MinAtarGame {
  public:

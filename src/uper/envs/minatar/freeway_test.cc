@@ -53,7 +53,7 @@ TEST_F(FreewayTest, ChickenWalksEveryThreeSteps) {
   driver_.Act(GameAction::kDown);
   EXPECT_EQ(driver_.Cells(Freeway::kChicken), "9,4");
   driver_.Act(GameAction::kNoOp, 2);
-  driver_.Act(GameAction::kDown);  // against the bottom: stays, and tires
+  driver_.Act(GameAction::kDown);  // in the bottom row: stays there, but starts the pause
   driver_.Act(GameAction::kUp, 2);
   EXPECT_EQ(driver_.Cells(Freeway::kChicken), "9,4");
   driver_.Act(GameAction::kUp);

@@ -7,8 +7,8 @@
 
 namespace uper {
 
-// The purpose of a draw. Every draw names its purpose, so that a test can answer by purpose, in any
-// order of draws.
+// The purpose of a draw. Every draw names its purpose, so that a test can choose results by
+// purpose, in any order of draws.
 enum class DrawPurpose : std::uint8_t {
   kRepeatAction,   // chance: the sticky action
   kBallSide,       // of 2, breakout: the ball starts at the left (0) or right (1) wall
@@ -39,7 +39,7 @@ class GameRandom {
   virtual void Restore(ByteReader& reader) = 0;
 };
 
-// The real one: all purposes draw from one stream.
+// The source that games use: all purposes draw from one stream.
 class StreamGameRandom final : public GameRandom {
  public:
   explicit StreamGameRandom(const RandomStream& stream) : stream_(stream) {}

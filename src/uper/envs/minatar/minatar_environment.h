@@ -19,7 +19,7 @@ class MinAtarEnvironment final : public Environment {
   // The sticky probability of the published results.
   static constexpr double kDefaultSticky = 0.1;
 
-  // `name` as users know it ("minatar/breakout"), `game` alone ("breakout").
+  // `name` is the environment's ("minatar/breakout"), `game` the part after the slash ("breakout").
   MinAtarEnvironment(const std::string& name, const std::string& game, bool ramping,
                      bool minimal_actions, std::unique_ptr<GameRandom> random);
 

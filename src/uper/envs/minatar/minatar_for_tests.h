@@ -11,10 +11,10 @@
 
 namespace uper::minatar {
 
-// Test helper: answers draws as told, by purpose, and counts them.
+// Test helper: returns the results that a test has set, by purpose, and counts the draws.
 class ScriptedRandom final : public GameRandom {
  public:
-  // The answer to every draw of the purpose from now on: a bool as 0 or 1.
+  // Sets the result of all later draws of the purpose: a bool as 0 or 1.
   void Always(DrawPurpose purpose, int answer) { answers_[Index(purpose)] = answer; }
   int Count(DrawPurpose purpose) const { return counts_[Index(purpose)]; }
 
@@ -34,7 +34,7 @@ class ScriptedRandom final : public GameRandom {
   std::array<int, kPurposeCount> counts_{};
 };
 
-// Test helper: a game with its draws under control and a look at its cells.
+// Test helper: a game whose draws a test sets and whose cells it can read.
 class GameDriver {
  public:
   explicit GameDriver(const std::string& name, bool ramping = true)
@@ -59,8 +59,9 @@ class GameDriver {
     Look();
     return reward;
   }
-  // Plays random actions of the list until `done`, going back whenever the game is over. Games
-  // without draws only: these would not go back. False when that takes too long.
+  // Plays random actions of the list until `done`. Whenever the game is over, it restores an
+  // earlier state. Only for games without draws, because draws are not restored. Returns false if
+  // that takes too long.
   bool SurviveUntil(const std::vector<GameAction>& actions, const std::function<bool()>& done);
 
   bool over() const { return last_.over; }
@@ -114,7 +115,7 @@ class GameDriver {
 
 inline bool GameDriver::SurviveUntil(const std::vector<GameAction>& actions,
                                      const std::function<bool()>& done) {
-  constexpr int kStride = 8;  // steps between points to go back to
+  constexpr int kStride = 8;  // steps between the states that are kept
   RandomStream policy(1, "survive");
   std::deque<std::vector<std::byte>> past = {Save()};
   for (int attempt = 0; attempt < 1'000'000; ++attempt) {
@@ -126,7 +127,7 @@ inline bool GameDriver::SurviveUntil(const std::vector<GameAction>& actions,
       past.push_back(Save());
       continue;
     }
-    // Sometimes goes further back, because the game may be lost at the last point already.
+    // Sometimes goes further back, because the game may be lost already in the last state.
     while (past.size() > 1 && policy.Bernoulli(0.3)) past.pop_back();
     Restore(past.back());
   }

@@ -52,9 +52,8 @@ class Frame {
   int channels_;
 };
 
-// The rules of one game (Young and Tian 2019, as played by their package, version 1.0.15). It knows
-// nothing about sticky actions, buffers and the order of calls: MinAtarEnvironment handles them.
-// Not thread-safe.
+// The rules of one game (Young and Tian 2019, as played by their package, version 1.0.15).
+// MinAtarEnvironment handles sticky actions, buffers and the order of calls. Not thread-safe.
 class MinAtarGame {
  public:
   virtual ~MinAtarGame() = default;

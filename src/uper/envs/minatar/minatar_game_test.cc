@@ -69,7 +69,7 @@ std::vector<GameAction> PlayRandomly(Table& table, int count, RandomStream& poli
 
 class EveryGameTest : public testing::TestWithParam<std::string> {};
 
-// Goes back whenever the game is over, so that it gets much deeper than random play.
+// Restores an earlier state whenever the game is over, and so gets much deeper than random play.
 TEST_P(EveryGameTest, RestoredStatesContinueAlikeDeepInTheGame) {
   Table original(GetParam());
   RandomStream policy(5, "policy");
@@ -78,7 +78,7 @@ TEST_P(EveryGameTest, RestoredStatesContinueAlikeDeepInTheGame) {
     std::vector<Bytes> frames;
     const auto actions =
         PlayRandomly(original, 1 + static_cast<int>(policy.UniformInt(8)), policy, frames);
-    Table copy(GetParam());  // knows nothing but the state
+    Table copy(GetParam());  // gets nothing but the state
     copy.Restore(past.back());
     ASSERT_EQ(copy.Save(), past.back());
     for (std::size_t i = 0; i < actions.size(); ++i) ASSERT_EQ(copy.Act(actions[i]), frames[i]);

@@ -33,7 +33,7 @@ bool RemoveFirstAt(List& list, const Entity& other) {
   return true;
 }
 
-// Moves a swimmer when its time has come; says whether it did.
+// Moves a swimmer when its timer has run out. Returns whether it moved.
 template <typename Swimmer>
 bool Swim(Swimmer& swimmer, int interval) {
   if (swimmer.move_timer > 0) {
@@ -190,8 +190,8 @@ bool Seaquest::TakeOnBoard(int diver) {
   return true;
 }
 
-// The player is touched where an enemy is as well as where it swims to; an enemy that swims into a
-// torpedo is hit.
+// An enemy touches the player both before and after its move. An enemy that swims into a torpedo is
+// hit.
 Seaquest::Moved Seaquest::MoveEnemy(Swimmers& enemies, int index, GameStep& step) {
   if (AtPlayer(enemies[index])) step.over = true;
   const bool swam = Swim(enemies[index], move_interval_);
@@ -209,7 +209,7 @@ Seaquest::Moved Seaquest::MoveEnemy(Swimmers& enemies, int index, GameStep& step
   return moved;
 }
 
-// A submarine whose turn it is to shoot does so even when it is hit in the same step.
+// A submarine that is due to shoot does so even when it is hit in the same step.
 void Seaquest::MoveEnemySubs(GameStep& step) {
   for (int i = enemy_subs_.size() - 1; i >= 0; --i) {
     const Moved moved = MoveEnemy(enemy_subs_, i, step);

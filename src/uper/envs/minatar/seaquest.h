@@ -6,13 +6,13 @@
 namespace uper::minatar {
 
 // The player's submarine moves in rows 0 (the surface) to 8, looks left or right and fires
-// torpedoes that way, one in five steps. Fish and enemy submarines (one in three; they shoot every
-// eleven steps) cross the sea from wall to wall: each one hit pays 1, touching one or a shot of
-// theirs ends the game. Divers cross it, too, and are taken on board when touched, six at most.
-// Oxygen lasts for 200 steps below the surface; without it the game is over. To surface needs a
-// diver, who leaves; with six all leave and every tenth of the oxygen left pays 1. Ramping: at each
-// surfacing enemies come one step sooner (20 to 1) and, every second time, move one step sooner
-// (5 to 2). Trails show where fish, submarines and divers come from.
+// torpedoes that way, one in five steps. Fish and enemy submarines cross the sea from wall to wall.
+// One enemy in three is a submarine, which shoots every eleven steps. Each enemy that is hit pays
+// 1. To touch an enemy or its shot ends the game. Divers cross it, too, and are taken on board when
+// touched, six at most. Oxygen lasts for 200 steps below the surface; without it the game is over.
+// Surfacing needs a diver, which leaves. With six divers all leave, and every tenth of the oxygen
+// left pays 1. Ramping: at each surfacing enemies come one step sooner (20 to 1) and, every second
+// time, move one step sooner (5 to 2). Trails show where fish, submarines and divers come from.
 //
 // We keep a peculiarity of the original, because it affects returns: surfacing with six divers
 // leaves -1 of them, and only 0 divers make surfacing deadly. With -1 divers surfacing is free.

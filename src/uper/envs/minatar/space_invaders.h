@@ -8,8 +8,8 @@ namespace uper::minatar {
 // A cannon in the bottom row shoots at four rows of six aliens. These move to the side together
 // and, at a wall, one row down and back; the fewer there are, the sooner they move again. The alien
 // nearest to the cannon shoots every ten steps. Each alien shot pays 1; when all are gone the next
-// wave stands there, with ramping one step faster (from 12 steps between moves to 6). Over when a
-// shot or an alien reaches the cannon, or an alien gets below the bottom row.
+// wave appears, with ramping one step faster (from 12 steps between moves to 6). The game is over
+// when a shot or an alien reaches the cannon, or an alien gets below the bottom row.
 class SpaceInvaders final : public MinAtarGame {
  public:
   enum Channel {

@@ -71,7 +71,7 @@ class FloatPlayer {
   bool over_ = false;
 };
 
-// Repeats when told to.
+// Every chance has the result that Tell() sets: true repeats the action.
 class ToldRandom final : public GameRandom {
  public:
   void Tell(bool repeat) { repeat_ = repeat; }

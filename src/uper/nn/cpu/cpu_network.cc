@@ -217,8 +217,8 @@ double CpuNetwork::Backward(int pass_index, std::span<const float> parameters,
   return squares;
 }
 
-// The gradients by the inputs of all layers except the first: nobody needs the gradient by the
-// observation.
+// The gradients with respect to the inputs of all layers except the first. The gradient with
+// respect to the observation is not needed.
 void CpuNetwork::BackwardInputs(const float* parameters, const Pass& pass) {
   for (int i = layers() - 1; i >= std::max(1, convolutions()); --i) {
     BackwardDenseInput(i, parameters, pass);
@@ -232,7 +232,7 @@ void CpuNetwork::BackwardInputs(const float* parameters, const Pass& pass) {
   }
 }
 
-// The gradient by the input of a dense layer, through the ReLU before it.
+// The gradient with respect to the input of a dense layer, through the ReLU before it.
 void CpuNetwork::BackwardDenseInput(int index, const float* parameters, const Pass& pass) {
   const Dense& dense = dense_[index - convolutions()];
   const float* weights = parameters + layer(index).weights.offset;
@@ -250,7 +250,8 @@ void CpuNetwork::BackwardDenseInput(int index, const float* parameters, const Pa
   });
 }
 
-// The gradients by the feature maps of one sample, from the last convolution to the second.
+// The gradients with respect to the feature maps of one sample, from the last convolution to the
+// second.
 void CpuNetwork::BackwardConvolutionInputs(int sample, const Pass& pass) {
   for (int i = convolutions() - 1; i >= 1; --i) {
     const std::size_t dy = std::size_t{1} * sample * sizes_[i + 1];
@@ -268,9 +269,9 @@ int CpuNetwork::WeightTasks(int index) const {
   return CeilDiv(layer(index).inputs(), kWeightRows) + 1;
 }
 
-// All weight gradients except those of the head in one call, so that the threads share them evenly:
-// the tasks of each layer, then the squares of the head for each sample. Each task leaves the
-// squares of what it wrote. They are added in the order of the tasks.
+// Computes all weight gradients except those of the head in one call, so that the threads share
+// them evenly. There are tasks for each layer, and tasks for the head's squares, one per sample.
+// Each task leaves the squares of what it wrote. They are added in the order of the tasks.
 double CpuNetwork::BackwardAllWeights(const Pass& pass, std::span<const float> d_out,
                                       std::span<float> gradient) {
   int layer_tasks = 0;

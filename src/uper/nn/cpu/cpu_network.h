@@ -81,13 +81,13 @@ class CpuNetwork {
   // q [batch, action]: mean over outputs and members.
   void HeadEnsembleMean(int pass, const HeadMeanWeights& mean_weights, std::span<float> q);
 
-  // The gradient of a loss whose derivative by HeadTaken(pass, parameters, actions) is d_out
-  // [batch, member, output]. Rows of d_out that are all zero (masked members) cost little.
+  // The gradient of a loss whose derivative with respect to HeadTaken(pass, parameters, actions) is
+  // d_out [batch, member, output]. Rows of d_out that are all zero (masked members) cost little.
   //
   // The gradient of the head is by far the largest and is needed only in small pieces. Backward()
   // therefore writes the gradient of all other parameters, and of a shared output bias. It returns
   // the squared norm of the whole gradient. Afterwards
-  //   Update() applies the gradient and makes the part of the head as it goes, and
+  //   Update() applies the gradient and computes the head's part on the way, and
   //   HeadGradient() writes the part of the head, for inspection.
   // Both need the d_out that Backward() got. REQUIRES: the last Forward() of this pass used the
   // same parameters.

@@ -27,7 +27,7 @@ OptimizerBuffers Range(const OptimizerBuffers& all, std::size_t begin, std::size
           .v = all.v.subspan(begin, count)};
 }
 
-// Calls task(index, thread) for all indices: on the pool if there is enough work, else on the
+// Calls task(index, thread) for all indices, on the pool if there is enough work, else on the
 // calling thread.
 template <typename Task>
 void ForEachTask(ThreadPool& pool, int count, double multiply_adds, const Task& task) {

@@ -61,7 +61,7 @@ class Head {
   void EnsembleMean(const HeadMeanWeights& means, const float* hidden, int batch, float* q);
 
   // The gradient of Select() with one action per sample, from d_out [batch, member, output]. It
-  // comes in stages, so that the weights can be done together with those of other layers.
+  // comes in stages, so that the gradients of all layers' weights can be computed together.
   // 1. Sorts the samples by action and finds the (sample, member) pairs whose d_out is all zero
   //    (masked).
   void BeginBackward(std::span<const int> actions, const float* d_out, int batch);
@@ -106,7 +106,8 @@ class Head {
   void BackwardHiddenBlock(const float* w, const float* d_out, int action, int begin, int end,
                            HeadScratch& scratch, float* d_hidden) const;
   void BackwardHiddenScalar(const float* w, const float* d_out, int action, float* d_hidden) const;
-  // Whether the rows of a block fill vectors: UpdateWeights() then makes the gradient in registers.
+  // Whether the rows of a block fill vectors. UpdateWeights() then computes the gradient in
+  // registers.
   bool RowsFillVectors() const;
   void UpdateFromOuterProducts(int member, int learners, HeadScratch& scratch, const float* hidden,
                                const float* d_out, const OptimizerUpdate& update,

@@ -69,8 +69,8 @@ double QuantileLoss(const LossSpec& spec, const SampleInputs& inputs, std::span<
   return loss;
 }
 
-// Cross-entropy of the projected target and the softmax of the member. Its derivative by the logits
-// is softmax - projected.
+// Cross-entropy of the projected target and the softmax of the member. Its derivative with respect
+// to the logits is softmax - projected.
 double CategoricalLoss(const LossSpec& spec, const SampleInputs& inputs,
                        std::span<const float> logits, std::span<const float> probabilities,
                        std::span<const float> target_probabilities, LossScratch& scratch,

@@ -39,7 +39,7 @@ void AddTorso(std::span<const LayerSpec> torso, int batch, int passes, PhaseCost
     for (int pass = 0; pass < passes; ++pass) {
       At(costs, convolution ? UpdatePhase::kConvolutions : UpdatePhase::kDense) += gemm;
     }
-    // Nobody needs the gradient by the observation.
+    // The gradient with respect to the observation is not needed.
     if (&layer != &torso.front()) At(costs, UpdatePhase::kBackwardInputs) += gemm;
     At(costs, UpdatePhase::kBackwardWeights) += gemm;
   }

@@ -13,9 +13,9 @@ struct PhaseCost {
   double bytes = 0;  // parameters, optimizer state and activations, each read or written once
 };
 
-// The work of each UpdatePhase. `learning` is the expected share of (sample, member) pairs that the
-// masks let learn; the other pairs need no backward pass. Zeros after a ReLU count as work. Losses
-// and statistics count as none.
+// The work of each UpdatePhase. `learning` is the expected share of (sample, member) pairs that are
+// not masked; masked pairs need no backward pass. Zeros after a ReLU count as work. Losses and
+// statistics count as none.
 std::array<PhaseCost, kUpdatePhases> CostOfUpdate(const LearnerSpec& spec, double learning);
 
 }  // namespace uper::cpu

@@ -24,7 +24,7 @@ TEST(UpdateCostTest, MinatarByHand) {
   EXPECT_EQ(Of(costs, UpdatePhase::kHead).flop, 2 * head);
   EXPECT_EQ(Of(costs, UpdatePhase::kSamples).flop, 0);
   EXPECT_EQ(Of(costs, UpdatePhase::kBackwardHead).flop, 0.5 * head);
-  EXPECT_EQ(Of(costs, UpdatePhase::kBackwardInputs).flop, dense);  // no gradient by the observation
+  EXPECT_EQ(Of(costs, UpdatePhase::kBackwardInputs).flop, dense);  // none of the observation
   EXPECT_EQ(Of(costs, UpdatePhase::kBackwardWeights).flop, convolution + dense);
   const double torso = 36 * 16 + 16 + 1024 * 128 + 128;
   const double parameters = torso + 6 * 10 * 129 * 51.0;

@@ -13,11 +13,11 @@ enum class UpdatePhase {
   kDense,            // forward, hidden layer included
   kTargetActions,    // mean weights of the heads, and the greedy actions
   kHead,             // forward, for the chosen and the taken actions
-  kSamples,          // loss, its derivative by the outputs, statistics
-  kBackwardHead,     // gradient by the hidden layer
-  kBackwardInputs,   // gradients by the inputs of the other layers
-  kBackwardWeights,  // gradients by all weights except those of the head, and the norm
-  kOptimizer,        // applies the gradient, and makes that of the head on the way
+  kSamples,          // loss, its derivative with respect to the outputs, statistics
+  kBackwardHead,     // gradient with respect to the hidden layer
+  kBackwardInputs,   // gradients with respect to the inputs of the other layers
+  kBackwardWeights,  // gradients of all weights except those of the head, and the norm
+  kOptimizer,        // applies the gradient, and computes that of the head on the way
 };
 inline constexpr std::size_t kUpdatePhases = 9;
 

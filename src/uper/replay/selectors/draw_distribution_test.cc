@@ -1,6 +1,6 @@
-// Do draws follow the probabilities that are reported? Pearson's chi-square over 200,000 draws for
-// every selector, exponent, mixing and stratification; and the proof that the test could tell: the
-// same draws are rejected against the probabilities of the neighboring exponent.
+// Tests that draws follow the reported probabilities, by Pearson's chi-square over 200,000 draws,
+// for every selector, exponent, mixing and stratification. To show that the test can fail, it must
+// reject the same draws against the probabilities of the neighboring exponent.
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 namespace uper {
 
-// Keeps the ring and the raw priorities of a memory that a device (a GPU) draws from. The
+// Keeps the ring and the raw priorities of a replay memory that a device (a GPU) draws from. The
 // priorities are those of the last LoadDevicePriorities(). It has no masses and cannot draw. Every
 // operation is O(1).
 class MirrorSelector final : public Selector {

@@ -10,7 +10,7 @@
 namespace uper {
 namespace {
 
-constexpr std::size_t kPrefetchAhead = 32;  // items; their cache misses hide behind pow
+constexpr std::size_t kPrefetchAhead = 32;  // items; pow runs while their cache misses are served
 
 // The value of an item in the min tree: an empty item must not count as the smallest.
 double PositiveOrIdentity(double mass) { return mass > 0 ? mass : MinReduction::kIdentity; }

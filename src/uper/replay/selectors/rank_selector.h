@@ -12,9 +12,9 @@
 namespace uper {
 
 // mass = rank^-exponent, rank 1 being the largest priority; equal priorities are ranked by slot,
-// lower first. Items of priority 0 have no rank and mass 0. Ranks are exact at every draw: an
-// order-statistics tree gives slot and rank in O(log n), a table of cumulative rank masses and a
-// binary search the rank to draw. Memory: about 64 bytes per item of positive priority.
+// lower first. Items of priority 0 have no rank and mass 0. Ranks are exact at every draw. A binary
+// search in a table of cumulative rank masses finds the rank to draw. An order-statistics tree maps
+// between ranks and slots in O(log n). Memory: about 64 bytes per item of positive priority.
 class RankSelector final : public Selector {
  public:
   RankSelector(std::size_t capacity, const SelectorOptions& options);

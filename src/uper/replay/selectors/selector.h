@@ -32,8 +32,8 @@ struct SelectorState {
   double priority_exponent = 0;
 };
 
-// Chooses slots by priority and knows nothing about the data in them. The filled slots are a ring:
-// a new item follows the newest (and replaces the oldest when all slots are filled), and removal
+// Chooses slots by priority and does not access the data in them. The filled slots are a ring: a
+// new item follows the newest (and replaces the oldest when all slots are filled), and removal
 // takes the oldest. Each item has a raw priority. The subclass turns it into a *mass*, which gives
 // the probability:
 //   P(i) = (1 - uniform_mix) * mass_i / sum of masses + uniform_mix / size.

@@ -201,7 +201,7 @@ TEST(Selector, StateRoundTripGivesTheSameDraws) {
     selector->RemoveOldest(7);
     selector->SetExponent(0.9);
     const auto restored = MakeSelector(kind, 90, {});
-    for (int i = 0; i < 55; ++i) restored->Append(3);  // what was there before must not matter
+    for (int i = 0; i < 55; ++i) restored->Append(3);  // the earlier content must not matter
     restored->SetState(selector->GetState());
     restored->CheckValid();
     RandomStream one(8, "test");

@@ -9,10 +9,10 @@
 
 namespace uper {
 
-// Fixed-size byte records by id, in the ring slot = id % capacity. It does not know which ids live:
-// the replay buffer beside it does. A record never changes once written, so a range of ids can be
-// saved as an immutable segment (CopyOut) and put back (CopyIn). Memory is reserved at construction
-// and becomes resident as it is filled. O(record_bytes) per call. Not thread-safe.
+// Fixed-size byte records by id, in the ring slot = id % capacity. The replay buffer beside it
+// decides which ids are live. A record never changes once written, so a range of ids can be saved
+// as an immutable segment (CopyOut) and put back (CopyIn). Memory is reserved at construction and
+// becomes resident as it is filled. O(record_bytes) per call. Not thread-safe.
 class ByteRing {
  public:
   // REQUIRES: capacity >= 1, record_bytes >= 1.

@@ -28,7 +28,7 @@ class WholeObservations {
 
   std::size_t capacity() const { return records_.capacity(); }
   std::size_t observation_bytes() const { return records_.record_bytes() / 2; }
-  // Ids below this one are lost for other reasons than the ring's size: none here.
+  // Ids below this one were lost for a reason other than the ring's size: none here.
   std::uint64_t first_valid_id() const { return 0; }
 
   // Throws and changes nothing if a size is wrong.

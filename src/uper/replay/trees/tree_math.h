@@ -36,8 +36,8 @@ UPER_HOST_DEVICE inline double ReduceNode(const double* v) {
 // The child of a sum node that contains `rest`; `rest` becomes the remainder inside that child.
 // Counting the prefix sums that `rest` reaches needs no branch (a branch would be mispredicted half
 // the time). An empty child k is never the answer: its prefix sums p[k] and p[k + 1] are the same
-// number, so `rest` reaches both or none. If rounding has carried `rest` past the node's sum, the
-// last child with mass is taken; `rest` stays >= 0. REQUIRES: rest >= 0, the node has mass.
+// number, so `rest` reaches both or none. If rounding has carried `rest` beyond the node's sum, the
+// result is the last child with mass; `rest` stays >= 0. REQUIRES: rest >= 0, the node has mass.
 UPER_HOST_DEVICE inline std::size_t ChildFor(const double* v, double& rest) {
   const double v01 = v[0] + v[1];
   const double v23 = v[2] + v[3];

@@ -34,8 +34,8 @@ TEST(WideTree, RootIsTheReductionOfTheLeavesForAllShapes) {
   }
 }
 
-// Setting leaves one by one, in batches of any size (with duplicates) or in one pass gives the same
-// tree, bit for bit, because every inner value is a pure function of the leaves.
+// Leaves may be set one by one, in batches of any size (with duplicates) or in one pass. The tree
+// is the same, bit for bit, because every inner value is a pure function of the leaves.
 TEST(WideTree, EveryWayToTheSameLeavesGivesTheSameBits) {
   RandomStream random(2, "test");
   for (const std::size_t size : kSizes) {

@@ -9,7 +9,7 @@
 
 namespace uper {
 
-// The names of enumerations that belong to lower layers, which know no configurations.
+// The names of enumerations of lower layers, which do not depend on configurations.
 
 template <>
 inline constexpr auto kChoices<MemberWeighting> = std::to_array<Choice<MemberWeighting>>(

@@ -53,7 +53,7 @@ struct ConfigField {
   NumberRange range;  // unused for other types
   std::string doc;
   OnResume on_resume = OnResume::kRefused;
-  // The ValueText() with which the program chooses the value; empty: there is none.
+  // The ValueText() that lets the program choose the value; empty: there is none.
   std::string automatic;
 
   // The value as TOML.

@@ -63,7 +63,7 @@ EnvironmentEntry EntryOf(const std::string& environment) {
 
 RunConfig ResolveConfig(const ConfigInputs& inputs) {
   const UserSources sources = ReadSources(inputs);
-  RunConfig asked;  // only to learn which agent plays what
+  RunConfig asked;  // only to find the agent and the environment
   sources.ApplyTo(asked);
   const EnvironmentEntry entry = EntryOf(asked.environment.name);
   const EmbeddedFile& file = FindAgentFile(entry.protocol, asked.agent.name);

@@ -143,7 +143,7 @@ TEST(AgentFilesTest, MinAtarSettingsAreThePublishedOnes) {
   const RunConfig uper = Resolve("minatar/breakout", "qr-ens-uper");
   EXPECT_EQ(uper.network.members, 10);
   EXPECT_EQ(uper.network.quantiles, 51);
-  // The environment's options are not the agent's business.
+  // The agent's settings leave the environment's options as they are.
   EXPECT_EQ(uper.environment.options, EnvironmentOptions{});
 }
 

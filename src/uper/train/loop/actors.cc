@@ -74,7 +74,7 @@ void Actors::Prepare(std::size_t i) {
   ++progress.begun;
 }
 
-// By any thread.
+// Called by any thread.
 void Actors::Play(int i) {
   Actor& actor = actors_[i];
   Progress& progress = progress_[i];

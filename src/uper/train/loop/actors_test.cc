@@ -37,8 +37,8 @@ void Choose(Actors& actors, std::size_t i) {
   if (actors[i].in_episode) actors.DrawExploration(i, 1);
 }
 
-// [actor][round]; `ahead`: whoever has played begins the next round when that lets it, and rounds
-// end in memory of the caller's.
+// The steps as text, [actor][round]. With `ahead`, random actors begin the next round early, and
+// observations go to memory of the caller.
 std::vector<std::vector<std::string>> Play(int workers, bool ahead) {
   Actors actors({.environments = kGames, .workers = workers, .seed = 3}, Games());
   std::vector<std::byte> memory[2];

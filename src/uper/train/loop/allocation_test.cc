@@ -1,4 +1,5 @@
-// A round must not allocate once everything has its size: counts operator new of this program.
+// After the first rounds a round must not allocate. The test counts every call of operator new in
+// this program.
 
 #include <gtest/gtest.h>
 

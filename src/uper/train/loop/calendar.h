@@ -8,8 +8,8 @@
 
 namespace uper {
 
-// Says when something is due: evaluations, rows of the log and checkpoints by frames; updates and
-// copies of the target network by frames or updates. Not thread-safe.
+// Computes what is due: evaluations, rows of the log and checkpoints by frames; updates and copies
+// of the target network by frames or updates. Not thread-safe.
 class Calendar {
  public:
   struct Due {
@@ -29,14 +29,14 @@ class Calendar {
   // Everything that is due at this number of frames and not done yet.
   Due DueAt(std::int64_t frames) const;
 
-  // A step led from one number of frames to another, and the store has so many transitions: adds
-  // the updates and target copies that are due then.
+  // Adds the updates and target copies that a step makes due. The step raised the frames from
+  // `frames_before` to `frames`, and the store now has `stored` transitions.
   void AddStep(std::int64_t frames_before, std::int64_t frames, std::int64_t stored);
-  // In their order; none at a checkpoint.
+  // The due commands in order. There are none at a checkpoint.
   std::span<const Command> commands() const { return commands_; }
   void ClearCommands() { commands_.clear(); }
 
-  // Goes on from a checkpoint.
+  // Continues from a checkpoint.
   void Restore(std::int64_t finished_frames, std::int64_t updates);
 
  private:

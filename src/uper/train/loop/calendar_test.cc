@@ -76,7 +76,7 @@ TEST(CalendarTest, TheTargetIsCopiedByFramesOrByUpdates) {
   RunConfig config = Periods();
   config.agent.target_period_frames = 10;
   Calendar by_frames(config);
-  // Frames 10 and 20 are crossed by steps 5 and 10, an update comes first.
+  // Frames 10 and 20 are crossed by steps 5 and 10. An update comes before a copy.
   EXPECT_EQ(CommandsOf(by_frames, 10, 2), "...u.c.u..u..uc.");
   config.agent.target_period_frames = 0;
   config.agent.target_period_updates = 3;

@@ -1,5 +1,5 @@
-// The calls that reach a replay memory on a GPU: their order and what they are given. A change of
-// the training loop that leaves them as they are leaves the work of the GPU as it is, too.
+// The calls that reach a replay memory on a GPU: their order and their arguments. If a change of
+// the training loop keeps these calls, it keeps the work of the GPU.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ const Calls kCalls[] = {
 
 class DeviceCallsTest : public SmallRunTest {};
 
-// UPER_RECORD=FOLDER writes the calls as text, for a look at what differs.
+// UPER_RECORD=FOLDER writes the calls as text, to find a difference.
 TEST_F(DeviceCallsTest, AreThoseThatWereRecorded) {
   for (std::size_t i = 0; i < std::size(kCalls); i += kStride) {
     const Calls& calls = kCalls[i];

@@ -17,7 +17,7 @@ struct EvaluationOptions {
   std::int64_t episodes = 0;  // stop after so many episodes; 0: no limit
   double epsilon = 0.001;
   std::uint64_t seed = 1;
-  std::uint64_t index = 0;  // tells evaluations of one run apart
+  std::uint64_t index = 0;  // distinguishes evaluations of one run
 };
 
 struct EvaluationResult {
@@ -29,10 +29,10 @@ struct EvaluationResult {
   double mean_return() const;
 };
 
-// A moment of an evaluation: the agent has chosen, nothing has been played yet. At the end of an
-// episode one more shows where it led, with the action that was the last.
+// A moment of an evaluation, between the choice of an action and its step. At the end of an episode
+// there is one more, with the final observation and the last action.
 struct EvaluationMoment {
-  std::span<const std::byte> seen;  // by the agent: [stack, observation]
+  std::span<const std::byte> seen;  // the agent's view: [stack, observation]
   int action = 0;
   bool last = false;          // the episode is over
   std::int64_t episode = 0;   // from 0
@@ -41,9 +41,9 @@ struct EvaluationMoment {
 };
 using EvaluationWatcher = std::function<void(const EvaluationMoment&)>;
 
-// Plays an environment of its own with the online network; nothing is learned and nothing of the
-// training changes. Stops early, with what it has, when `stop` becomes true. `watch`, if given, is
-// called at each moment; it may look at learner and environment and must not change them.
+// Plays an environment of its own with the online network. It learns nothing and does not change
+// the training. When `stop` becomes true it stops early and returns the results so far. `watch`, if
+// given, is called at each moment. It may read learner and environment but must not change them.
 EvaluationResult Evaluate(Learner& learner, Environment& environment,
                           const EvaluationOptions& options, const StopFlag& stop,
                           const EvaluationWatcher& watch = nullptr);

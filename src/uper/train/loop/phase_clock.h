@@ -7,12 +7,12 @@
 namespace uper {
 
 // Attributes time to phases, each moment to one: a phase that begins inside another one suspends
-// it. Times decide nothing. Not thread-safe.
+// it. Results do not depend on the times. Not thread-safe.
 class PhaseClock {
  public:
   using Phase = double TimeBreakdown::*;
 
-  // For the time it lives.
+  // A phase that lasts as long as this object.
   class Scope {
    public:
     Scope(PhaseClock& clock, Phase phase) : clock_(clock), outer_(clock.Enter(phase)) {}
@@ -26,7 +26,7 @@ class PhaseClock {
   };
 
   const TimeBreakdown& times() const { return times_; }
-  // Corrects what a phase counted for another one.
+  // Moves time that was attributed to the wrong phase.
   void Move(double seconds, Phase from, Phase to) {
     times_.*from -= seconds;
     times_.*to += seconds;

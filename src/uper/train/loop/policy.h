@@ -7,10 +7,11 @@
 
 namespace uper {
 
-// Epsilon-greedy: with probability epsilon one of all actions, each alike; otherwise the best one,
-// equal values sharing the choice alike. Takes one number of the stream, and one more for a random
-// action or a tie. In two parts, because a random action needs no values: the random action, if it
-// is to be one, and otherwise the greedy one. REQUIRES: there are actions.
+// The epsilon-greedy choice in two parts, because a random action needs no values. With probability
+// epsilon, RandomAction() returns an action drawn uniformly from all; otherwise nothing. Then
+// GreedyAction() returns the best action, and draws uniformly among equal values. Together they
+// take one number of the stream, and one more for a random action or a tie. REQUIRES: there are
+// actions.
 std::optional<int> RandomAction(std::size_t actions, double epsilon, RandomStream& stream);
 int GreedyAction(std::span<const float> q, RandomStream& stream);
 

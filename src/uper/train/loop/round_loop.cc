@@ -51,12 +51,13 @@ void RoundLoop::BeginRound() {
   actors_.StartRest(/*caller_is_idle=*/calendar_.commands().empty());
 }
 
-// Stores every step of the round as it comes, and sends those ahead who may go.
+// Stores each step of the round when it is done, and starts the next round of actors that may go
+// ahead.
 void RoundLoop::AwaitSteps(const StopFlag& stop) {
   const PhaseClock::Scope phase(record_.clock, &TimeBreakdown::environment);
   for (int spins = 0; stored_ < actors_.size(); ++spins) {
     const bool may_go_ahead = MayGoAhead(stop);
-    // While this thread plays, it cannot decide for those who wait.
+    // While this thread plays, it cannot decide for the actors that wait.
     const bool plays_here = !may_go_ahead || (!actors_.AnyIsDone() && actors_.HasBacklog());
     if ((may_go_ahead && SendAhead()) || StoreNext() || (plays_here && actors_.PlayOneHere())) {
       spins = 0;
@@ -67,7 +68,7 @@ void RoundLoop::AwaitSteps(const StopFlag& stop) {
 }
 
 // Whether actors may begin the next round before this one has ended: nothing may be due at its end,
-// however many frames it will have.
+// whatever its number of frames.
 bool RoundLoop::MayGoAhead(const StopFlag& stop) const {
   const std::int64_t most = round_frames_ + static_cast<std::int64_t>(actors_.size()) *
                                                 actors_.spec().max_frames_per_step;
@@ -75,20 +76,20 @@ bool RoundLoop::MayGoAhead(const StopFlag& stop) const {
          most < config_.frames;
 }
 
-// Lets those who are done begin the next round. Returns whether there were any.
+// Lets the actors that are done begin the next round. Returns whether any did.
 bool RoundLoop::SendAhead() {
   deciding_.clear();
   for (std::size_t i = 0; i < actors_.size(); ++i) {
     if (actors_.IsDone(i) && !actors_.IsAhead(i)) deciding_.push_back(i);
   }
-  // Updates come first: until they are made there will be more actors to decide for.
+  // Decisions wait for pending updates; meanwhile more actors finish their steps.
   if (deciding_.empty() || engine_.HasPendingUpdates()) return false;
   Decide();
   for (const std::size_t i : deciding_) actors_.Start(i);
   return true;
 }
 
-// The next step in the order of the actors, if it is done.
+// Stores the next step in the order of the actors, if it is done. Returns whether it did.
 bool RoundLoop::StoreNext() {
   if (stored_ == actors_.size() || !actors_.IsDone(stored_)) return false;
   const ActorStep& step = actors_.StepOf(stored_);
@@ -145,8 +146,8 @@ void RoundLoop::Decide() {
   ReserveNextRound();
 }
 
-// Draws who explores, and the actions of these; collects what everybody sees. Returns whether
-// anybody needs values.
+// Draws which actors of deciding_ explore, and their random actions. Collects the views of all of
+// them. Returns whether any actor needs values.
 bool RoundLoop::DrawExploration() {
   views_.clear();
   bool any_greedy = false;
@@ -163,8 +164,8 @@ bool RoundLoop::DrawExploration() {
   return any_greedy;
 }
 
-// While the device computes values: stores what is done, queues the updates that this makes due
-// behind the last decisions of the round, and reserves memory for the next one.
+// Runs while the device computes values. Stores the steps that are done and reserves memory for the
+// next round. Behind the last decisions of the round, queues the updates that became due.
 void RoundLoop::WorkBesideDecisions() {
   while (StoreNext()) {
   }
@@ -180,8 +181,8 @@ void RoundLoop::ReserveNextRound() {
       engine_.ReserveFrames(round_frame_id_ + actors_.size(), actors_.size()));
 }
 
-// By the frames at the end of this round, supposing that all play as many as this actor did: it may
-// decide before the others are done.
+// Epsilon at the end of this round, as if every actor had played as many frames as this one. The
+// true number is not known, because an actor may decide before the others are done.
 double RoundLoop::EpsilonOf(std::size_t actor) {
   const ActorStep& step = actors_.StepOf(actor);
   const std::int64_t frames = step.was_reset ? 0 : step.step.frames;
@@ -206,8 +207,8 @@ void RoundLoop::RunDueUpdates() {
   if (lookahead_ == Lookahead::kNone) engine_.AwaitUpdates();
 }
 
-// Whether the updates that are due may wait for the next round: nothing may happen before it that
-// must see their result.
+// Whether the updates that are due may wait for the next round. They may not if their result is
+// needed before that.
 bool RoundLoop::MayDeferUpdates() const {
   return lookahead_ != Lookahead::kNone && frames_ < config_.frames && !must_end_ &&
          !calendar_.DueAt(frames_).any();

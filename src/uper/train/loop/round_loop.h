@@ -26,9 +26,10 @@ class RoundLoop {
   RoundLoop(const RunConfig& config, Actors& actors, TransitionStore& store, Engine& engine,
             Calendar& calendar, TrainingRecord& record);
 
-  // Plays a round. `must_end`: a checkpoint waits for its end, so nobody may be ahead then.
+  // Plays a round. `must_end`: a checkpoint waits for the end of the round, so no actor may be
+  // ahead then.
   void PlayRound(const StopFlag& stop, bool must_end);
-  // Whether nobody has begun the next round, so that a run may end here.
+  // Whether no actor has begun the next round, so that a run may end here.
   bool MayStop() const { return !actors_.AnyIsStarted(); }
   // Makes the updates that the last round left for the next one.
   void RunDueUpdates();
@@ -38,7 +39,7 @@ class RoundLoop {
   double Epsilon() const { return epsilon_.At(static_cast<double>(frames_)); }
   double ImportanceExponent() const;
 
-  // Goes on from a checkpoint.
+  // Continues from a checkpoint.
   void Restore(std::int64_t frames, std::int64_t episodes);
 
  private:
@@ -66,7 +67,7 @@ class RoundLoop {
   const LinearSchedule epsilon_;
   const LinearSchedule importance_exponent_;
   const Lookahead lookahead_;
-  const bool may_reserve_;  // actors may go ahead, in memory of the engine's
+  const bool may_reserve_;  // actors may go ahead, with frames in the engine's memory
 
   std::int64_t frames_ = 0;
   std::int64_t episodes_ = 0;
@@ -76,9 +77,9 @@ class RoundLoop {
   std::int64_t round_frames_ = 0;      // frames before it
   std::uint64_t round_frame_id_ = 0;   // of the first frame that it stores, if frames are stacked
   std::size_t stored_ = 0;             // actors whose steps are stored
-  bool next_reserved_ = false;         // there is memory for what actors see in the next round
+  bool next_reserved_ = false;         // there is memory for the next round's observations
   std::vector<std::size_t> deciding_;  // actors whose next actions are being chosen
-  std::vector<ActorView> views_;       // what those in an episode see
+  std::vector<ActorView> views_;       // of those that are in an episode
 };
 
 }  // namespace uper

@@ -1,7 +1,7 @@
 #pragma once
 
-// Short training runs with a small game, a small network and a replay memory on the host or in the
-// model of a GPU.
+// Short training runs with a small game and a small network. The replay memory is on the host or in
+// a fake device (LateDeviceReplay).
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ inline RunConfig StackConfig(int environments) {
   config.agent.n_steps = 2;
   config.agent.learn_period_frames = 8;
   config.agent.target_period_frames = 100;
-  config.replay.capacity_transitions = 60;  // the ring's seam is passed
+  config.replay.capacity_transitions = 60;  // the ring wraps around
   config.replay.minimum_transitions = 20;
   config.replay.batch_size = 4;
   config.replay.importance_exponent_end_transitions = 200;
@@ -52,17 +52,17 @@ class SmallRunTest : public FolderTest {
   struct Ways {
     int threads = 1;
     bool overlap = false;
-    bool automatic = false;  // instead
+    bool automatic = false;  // instead of `overlap`: Overlap::kAuto
     int stack = 3;
-    bool gpu = false;  // the model of one
+    bool gpu = false;  // LateDeviceReplay
     // Called after every step of a training environment, with its index, if there is one.
     std::function<void(std::uint64_t)> on_step = {};
     std::function<void()> on_acting = {}, on_preparing = {};  // LateDeviceReplay
     std::function<void(const std::string&)> record = {};      // the calls that reach it
   };
 
-  // Trains until the end, or until so many steps were played; then everything is saved. True when
-  // the run is complete.
+  // Trains until the end, or until `stop_at_step` steps were played; then everything is saved.
+  // Returns whether the run is complete.
   bool Train(const std::string& name, RunConfig config, const Ways& ways, int stop_at_step = -1) {
     if (!ways.automatic) config.overlap_updates = ways.overlap ? Overlap::kYes : Overlap::kNo;
     const RunFolder folder(folder_ / name);

@@ -1,6 +1,6 @@
 #pragma once
 
-// A small game with stacked frames for tests, and what a run folder comes down to.
+// A small game with stacked frames for tests, and the results in a run folder.
 
 #include <functional>
 #include <map>
@@ -65,7 +65,7 @@ class StaticEnvironment final : public Environment {
   std::function<void()> on_step_;
 };
 
-// Everything of a run that must not depend on threads, overlaps and interruptions.
+// The results of a run that must not depend on threads, overlaps and interruptions.
 inline std::map<std::string, std::string> ResultOf(const RunFolder& folder) {
   const checkpoint::LoadResult loaded = checkpoint::LoadNewestCheckpoint(folder.checkpoints());
   EXPECT_TRUE(loaded.checkpoint.has_value());

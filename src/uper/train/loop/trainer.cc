@@ -18,7 +18,7 @@ double UnixSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// Share of the stored transitions that noise on purpose touched; nothing while none is stored.
+// Share of the stored transitions with injected noise; nothing while none is stored.
 std::optional<double> NoisyStoredShare(const TransitionStore& store) {
   const ReplayBuffer& buffer = store.buffer();
   if (buffer.size() == 0) return std::nullopt;
@@ -54,7 +54,7 @@ Trainer::Trainer(const RunConfig& config, const TrainerFiles& files, TrainerPart
   writer_.Reserve();
 }
 
-// With a checkpoint everything goes on from there, the log included.
+// With a checkpoint the whole run continues from there, including the log.
 void Trainer::OpenLog(const std::optional<checkpoint::LoadedCheckpoint>& checkpoint) {
   const MetricsLogOptions options{.csv = files_.metrics,
                                   .events = files_.events,
@@ -85,8 +85,8 @@ bool Trainer::Run(const StopFlag& stop) {
 }
 
 bool Trainer::TrainUntil(const StopFlag& stop) {
-  bool complete = FinishFrames(stop);  // what an interruption left undone, or the first evaluation
-  // A checkpoint is the end of a round, so that nobody may be ahead of it.
+  bool complete = FinishFrames(stop);  // work left by an interruption, or the first evaluation
+  // A checkpoint is the end of a round, so no actor may have started the next one.
   while (complete && frames() < config_.frames && (!stop || !loop_.MayStop())) {
     loop_.PlayRound(stop, /*must_end=*/writer_.requested());
     complete = FinishFrames(stop);
@@ -98,8 +98,8 @@ bool Trainer::TrainUntil(const StopFlag& stop) {
   return complete;
 }
 
-// Evaluation, log and checkpoint, if the frames since the last call made them due. False if `stop`
-// came in between: what is left is done by the next call, also after a resume.
+// Evaluation, log and checkpoint, if the frames since the last call made them due. Returns false if
+// `stop` came in between. The next call does the rest, also after a resume.
 bool Trainer::FinishFrames(const StopFlag& stop) {
   const Calendar::Due due = calendar_.DueAt(frames());
   if (due.any()) AwaitUpdates();
@@ -130,7 +130,7 @@ bool Trainer::Evaluate(const StopFlag& stop) {
                                                   .seed = static_cast<std::uint64_t>(config_.seed),
                                                   .index = index},
                                                  stop);
-  if (stop) return false;  // half an evaluation counts for nothing
+  if (stop) return false;  // an incomplete evaluation is discarded
   ++evaluations_;
   MetricsWindow& window = parts_.record->window;
   window.eval_return = result.mean_return();
@@ -169,7 +169,7 @@ void Trainer::AdvanceSaving() {
   if (const std::optional<checkpoint::SaveReport> report = writer_.Advance()) ReportSave(*report);
 }
 
-// Everything is on the disk afterwards. Throws Error(kResources) if the disk does not let it.
+// Everything is on the disk afterwards. Throws Error(kResources) if it cannot be saved.
 void Trainer::FinishSaving() {
   const auto phase = In(&TimeBreakdown::saving);
   const auto start = Clock::now();

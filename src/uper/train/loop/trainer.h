@@ -23,7 +23,7 @@
 
 namespace uper {
 
-// A glance at a run under way.
+// The progress of a run under way.
 struct TrainingProgress {
   std::int64_t frames = 0;
   std::int64_t total_frames = 0;
@@ -32,7 +32,7 @@ struct TrainingProgress {
   bool evaluating = false;          // an evaluation begins, which may take minutes
 };
 
-// Calls that tell the outside about a run; the trainer itself never prints.
+// Callbacks that report on a run; the trainer itself never prints.
 struct TrainerCallbacks {
   std::function<void(const TrainingProgress&)> progress;
   std::function<void(const std::string&)> warn;
@@ -68,8 +68,8 @@ class Trainer {
   Trainer(const RunConfig& config, const TrainerFiles& files, TrainerParts parts,
           TrainerCallbacks callbacks);
 
-  // Trains to config.frames. False when `stop` ended it before. Everything is saved then; throws
-  // Error(kResources) if that is not possible.
+  // Trains to config.frames. Returns false if `stop` ended it before. In both cases everything is
+  // saved; throws Error(kResources) if that is not possible.
   bool Run(const StopFlag& stop);
 
   std::int64_t frames() const { return loop_.frames(); }
@@ -86,7 +86,7 @@ class Trainer {
   using Clock = std::chrono::steady_clock;
 
   void OpenLog(const std::optional<checkpoint::LoadedCheckpoint>& checkpoint);
-  // False if `stop` came in the middle of something that has to be repeated.
+  // Returns false if `stop` interrupted something that has to be repeated.
   bool TrainUntil(const StopFlag& stop);
   bool FinishFrames(const StopFlag& stop);
   void AwaitUpdates();
@@ -106,7 +106,7 @@ class Trainer {
   TrainerParts parts_;
   TrainerCallbacks callbacks_;
 
-  // The state of the run, beside learner and store.
+  // The state of the run, besides learner and store.
   Actors actors_;
   Calendar calendar_;
   RoundLoop loop_;
@@ -116,7 +116,7 @@ class Trainer {
   std::optional<double> best_eval_return_;
   std::int64_t saved_frames_ = -1;
 
-  // Times; they decide nothing.
+  // Times; results do not depend on them.
   Clock::time_point session_start_;
   std::int64_t session_first_frame_ = 0;
   double former_wall_seconds_ = 0;

@@ -1,5 +1,5 @@
-// Interruptions, overlapping updates and several environments: what a run comes down to must depend
-// on none of how it was made.
+// The result of a run must not depend on interruptions, on overlapping updates, or on the order in
+// which several environments play.
 
 #include <gtest/gtest.h>
 
@@ -54,8 +54,8 @@ TEST_F(TrainerResumeTest, OverlapAndThreadsChangeNothing) {
   }
 }
 
-// A memory beside the learner that does exactly what the host does leaves exactly the same run,
-// wherever it is interrupted and moved, and however late updates are reported.
+// A device that computes exactly what the host computes gives exactly the same run. This holds for
+// any interruption, for a move between device and host, and for late reports of updates.
 TEST_F(TrainerResumeTest, AMemoryOnTheGpuChangesNothing) {
   RunConfig uniform = StackConfig(2);
   uniform.replay.selector = SelectorKind::kUniform;
@@ -64,7 +64,7 @@ TEST_F(TrainerResumeTest, AMemoryOnTheGpuChangesNothing) {
   buffer_max.replay.weight_normalization = WeightNormalization::kBufferMax;
   buffer_max.replay.largest_priority_decay = 0.99;
   RunConfig rows = StackConfig(
-      12);  // 12 updates per round, with target copies between them: more than one call takes
+      12);  // 12 updates per round, with target copies between them: too many for one call
   rows.replay.batch_size = 12;
   rows.agent.learn_period_frames = 4;
   rows.agent.target_period_frames = 0;
@@ -91,8 +91,8 @@ TEST_F(TrainerResumeTest, AMemoryOnTheGpuChangesNothing) {
   }
 }
 
-// One environment plays a step until another has played two: one of this round, one of the next. If
-// all of those were played before its thread came to this step, one of its later steps will show
+// One environment does not end its step before another one has played two more: one of this round
+// and one of the next. Its first such step may begin too late to see this; then a later one sees
 // it.
 TEST_F(TrainerResumeTest, OthersGoAheadOfOneThatStillPlays) {
   RunConfig config = StackConfig(4);
@@ -117,14 +117,14 @@ TEST_F(TrainerResumeTest, OthersGoAheadOfOneThatStillPlays) {
   EXPECT_EQ(Result("ahead"), Result("in_step"));
 }
 
-// One environment ends its step while actions are chosen for the others: what it makes due
-// must not come before its own decision.
+// One environment ends its step while actions are chosen for the others. The updates that this step
+// makes due must not run before the environment's own decision.
 TEST_F(TrainerResumeTest, UpdatesWaitForTheLastDecision) {
   RunConfig config = StackConfig(3);
   config.evaluate_every_frames = 0;
   config.log_every_frames = config.checkpoint_every_frames = config.frames;
   config.exploration = {.epsilon_from = 0, .epsilon_to = 0, .start_frames = 0, .end_frames = 1};
-  config.optimizer.learning_rate = 1;  // so that one update changes what is best
+  config.optimizer.learning_rate = 1;  // so that one update changes the best action
   ASSERT_TRUE(Train("in_step", config, {}));
   std::atomic<int> decisions = 0;
   const auto on_step = [&](std::uint64_t index) {
@@ -146,8 +146,8 @@ TEST_F(TrainerResumeTest, UpdatesWaitForTheLastDecision) {
   EXPECT_EQ(Result("ahead"), Result("in_step"));
 }
 
-// By itself a run with its memory on a GPU overlaps: it tells the GPU to get ready for the next
-// decision, which one that is in step with its updates does not.
+// By default a run with its replay memory on a GPU overlaps: it prelaunches the next decision. A
+// run without overlap does not.
 TEST_F(TrainerResumeTest, AGpuOverlapsUnlessToldNotTo) {
   const RunConfig config = StackConfig(1);
   int prepared = 0;

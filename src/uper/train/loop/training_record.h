@@ -9,7 +9,7 @@ namespace uper {
 // The measurements of a run: the window of the next row of metrics.csv, and the time of each phase.
 class TrainingRecord final : public UpdateSink {
  public:
-  // Adds what an update found to the window.
+  // Adds the results of an update to the window.
   void Take(const UpdateReport& report) override;
 
   MetricsWindow window;

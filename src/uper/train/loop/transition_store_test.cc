@@ -210,7 +210,7 @@ TEST(TransitionStoreTest, ContinuesFromACheckpointBitForBit) {
     TransitionStore& resumed = *resumed_owner;
     resumed.Restore(*checkpoint::CheckpointStore("checkpoints", {}, files).Load().checkpoint);
     EXPECT_TRUE(std::ranges::equal(resumed.current(), store.current()));
-    // Both see the same further game: one after the other, from copies of its beginning.
+    // Both stores get the same rest of the game, one after the other, from copies of its beginning.
     Game other(kSteps);
     const auto ignored_owner = MakeTransitionStore(Options(kSteps, 0), 1);
     TransitionStore& ignored = *ignored_owner;

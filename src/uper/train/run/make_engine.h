@@ -6,9 +6,9 @@
 
 namespace uper {
 
-// Adds what a configuration means to parts that have learner, environments and, if the replay
-// memory is on a device, that memory: the store, the record, the engine, and who plays. `threads`
-// may play the environments, if there are several.
+// Completes the parts of a run for a configuration: adds the store, the record, the options of the
+// actors, and the engine. The parts must already have the learner, the environments and, if it is
+// on a device, the replay memory. Several environments may be played by up to `threads` threads.
 void AddEngine(const RunConfig& config, const EnvironmentSpec& spec, int threads,
                TrainerParts& parts);
 

@@ -9,12 +9,12 @@
 
 namespace uper {
 
-// The store that a configuration means: stacked frames are stored once each, other observations
-// whole.
+// The options of the store for a configuration. Stacked frames are stored once each, other
+// observations whole.
 TransitionStoreOptions StoreOptionsFrom(const RunConfig& config, const EnvironmentSpec& spec);
 
-// The replay memory on a device beside it, or nothing if the host must draw: the rank selector is
-// on the host alone, and so are priorities that are kept but not drawn by.
+// The replay memory on a device that mirrors the store, or nothing if only the host can draw. That
+// is so for the rank selector, and for uniform draws with priorities that are kept nevertheless.
 std::optional<DeviceReplaySpec> DeviceReplaySpecFrom(const RunConfig& config,
                                                      const EnvironmentSpec& spec);
 

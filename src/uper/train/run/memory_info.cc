@@ -8,7 +8,7 @@
 namespace uper {
 namespace {
 
-// The number behind a name that begins a line ("MemTotal:", "inactive_file"); 0 without it.
+// The number after a name at the start of a line ("MemTotal:", "inactive_file"); 0 without it.
 std::int64_t NumberAfter(const std::filesystem::path& path, const std::string& name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -17,7 +17,7 @@ std::int64_t NumberAfter(const std::filesystem::path& path, const std::string& n
   return 0;
 }
 
-// The number that is all of a file; nothing for "max" or no file.
+// The number in a file that has nothing else; nothing for "max" or a missing file.
 std::optional<std::int64_t> OnlyNumber(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::int64_t number = 0;
@@ -25,7 +25,7 @@ std::optional<std::int64_t> OnlyNumber(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
-// Where a version of control groups keeps what we look for.
+// Where a version of control groups keeps the limits of memory.
 struct GroupVersion {
   const char* mount;  // of the hierarchy that limits memory
   const char* line;   // what stands before our path in /proc/self/cgroup
@@ -43,7 +43,7 @@ constexpr GroupVersion kVersion1{.mount = "sys/fs/cgroup/memory",
                                  .limit = "memory.limit_in_bytes",
                                  .used = "memory.usage_in_bytes",
                                  .droppable = "total_inactive_file "};
-// Version 1 says "no limit" with a number about this large.
+// Version 1 expresses "no limit" by a number about this large.
 constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
 
 // The path of our control group below the mount: version 2 "0::/path", version 1 "9:memory:/path".

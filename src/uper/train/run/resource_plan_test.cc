@@ -43,7 +43,8 @@ TEST(ResourcePlanTest, AtariByHand) {
   EXPECT_EQ(plan.disk(), 3 * (plan.checkpoint + (64 << 20)) + plan.records);
 }
 
-// Transitions that leave the memory between two saves are not kept on disk: three memories at most.
+// Transitions that leave the replay memory between two saves are not kept on disk. So saves never
+// need more disk than three times the replay memory.
 TEST(ResourcePlanTest, RareSavesNeedNoMoreDiskThanThreeMemories) {
   RunConfig config = AtariConfig();
   config.replay.capacity_transitions = 100'000;
@@ -89,7 +90,7 @@ TEST(ResourcePlanTest, TheGpuHoldsFramesOnceAndParametersTwice) {
   ResourcePlan plan = PlanResources(config, Atari(), learner, 4);
   EXPECT_EQ(plan.gpu(), 0u);
   PlanGpu(config, Atari(), learner, plan);
-  // 1,016,654 frames; 56 bytes and a priority a transition; 8 x 8/7 bytes of tree.
+  // 1,016,654 frames; 56 bytes and a priority per transition; 8 x 8/7 bytes of tree.
   EXPECT_NEAR(static_cast<double>(plan.gpu_replay), 1'016'654 * 7056.0 + 1e6 * (60 + 64.0 / 7),
               1e6);
   EXPECT_NEAR(static_cast<double>(plan.gpu_learner), 2.0 * static_cast<double>(plan.learner), 7e8);

@@ -9,12 +9,12 @@
 namespace uper {
 
 enum class RunState {
-  kNew,         // nothing of a run is there
+  kNew,         // there is no file of a run
   kUnfinished,  // a run was started
   kFinished,    // it reached its number of frames
 };
 
-// Names of the files in a run folder, and what state the run in it is in.
+// Names of the files in a run folder, and the state of its run.
 //
 //   config.toml  run.json  metrics.csv  events.out.tfevents.*  summary.json  plots/  checkpoints/
 //   lock         held while a process trains (run_lock.h)

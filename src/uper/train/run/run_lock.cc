@@ -67,13 +67,13 @@ LockHolder ParseHolder(const std::string& text) {
 bool MayBeAlive(const LockHolder& holder) {
   const LockHolder here = ThisHolder();
   if (holder.process <= 0) return false;
-  if (holder.host != here.host) return true;  // cannot be asked
+  if (holder.host != here.host) return true;  // this host cannot check it
   if (holder.boot != here.boot) return false;
   return kill(static_cast<pid_t>(holder.process), 0) == 0 || errno == EPERM;
 }
 
 RunLock::RunLock(std::filesystem::path path) : path_(std::move(path)) {
-  // Only the user: the file names host and process.
+  // Readable by the user only, because the file names host and process.
   descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor_ < 0) {
     throw Error(ErrorKind::kUsage, "cannot create " + path_.string() + ": " + strerror(errno));

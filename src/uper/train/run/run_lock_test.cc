@@ -55,7 +55,7 @@ TEST_F(RunLockTest, TheLockOfAKilledProcessIsFree) {
   EXPECT_TRUE(thrown.Says("process " + std::to_string(child))) << thrown.message;
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  EXPECT_EQ(ParseHolder(FileContent(lock_)).process, child);  // nobody could clean up
+  EXPECT_EQ(ParseHolder(FileContent(lock_)).process, child);  // the process could not clean up
   EXPECT_NO_THROW(RunLock taken(lock_));
   close(ready[0]);
   close(ready[1]);
@@ -82,7 +82,7 @@ TEST(LockHolderTest, RoundTrip) {
   EXPECT_EQ(ParseHolder("").process, 0);
 }
 
-// Decides where the file system has no locks.
+// MayBeAlive() decides where the file system has no locks.
 TEST(LockHolderTest, WhoMayBeAlive) {
   LockHolder holder = ThisHolder();
   EXPECT_FALSE(holder.boot.empty());

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// The value behind "name : " in a /proc file.
+// The value after "name : " in a /proc file.
 std::string ProcField(const char* path, const std::string& name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

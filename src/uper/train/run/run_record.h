@@ -18,7 +18,7 @@ struct MachineInfo {
   std::string gpu;                // empty: none used
 };
 
-// Fills the fields that the system knows; the caller fills the rest.
+// Fills the fields that the system reports; the caller fills the rest.
 MachineInfo DescribeMachine();
 
 // run.json.

@@ -27,10 +27,10 @@ int FramesPerStepOf(const RunConfig& config);
 // if the configuration names the GPU and it cannot be used, Error(kUsage) if the precision needs
 // one and `device` leaves it open.
 DeviceChoice ResolveDevice(const RunConfig& config);
-// The reason why `device = "auto"` is the CPU on this machine. Empty if it is the GPU, or if nobody
-// could have expected one.
+// The reason why `device = "auto"` is the CPU on this machine. Empty if it is the GPU, or if this
+// build does not support GPUs.
 std::string CpuFallbackReason(const RunConfig& config);
-// Its parameters are not initialized. The pool must outlive it.
+// A learner with parameters that are not initialized. The pool must outlive it.
 std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool);
 
 EnvironmentSpec SpecFor(const RunConfig& config);  // of its environment
@@ -39,7 +39,7 @@ void CheckEnvironmentFor(const RunConfig& config);
 std::unique_ptr<Environment> MakeEnvironmentFor(const RunConfig& config, std::uint64_t index);
 // As LearnerOn(), for the configuration's device, network and environment.
 std::unique_ptr<Learner> MakeLearnerFor(const RunConfig& config, ThreadPool& pool);
-// Throws Error(kResources) if the memory cannot be had.
+// Throws Error(kResources) if there is not enough memory.
 TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool);
 
 // The resources that the run will need, and those that this machine and its folder have.

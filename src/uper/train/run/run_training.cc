@@ -102,7 +102,7 @@ RunResult RunTraining(RunConfig config, const RunFolder& folder, const RunOrigin
   if (!callbacks.warn) callbacks.warn = [](const std::string&) {};
   FillAutomaticKeys(config, FramesPerStepOf(config));
   MakeRomFolderAbsolute(config);
-  // Errors that can be known now are thrown before anything is written.
+  // These throw all errors that can be found before anything is written.
   ResolveDevice(config);
   CheckEnvironmentFor(config);
   CreateWritableFolder(folder.path());

@@ -12,7 +12,7 @@
 
 namespace uper {
 
-// Who starts a run, for its run.json.
+// The program and the command that start a run, for its run.json.
 struct RunOrigin {
   std::string version;
   std::string git_revision;          // ends with "-dirty" if files were changed
@@ -22,7 +22,7 @@ struct RunOrigin {
 enum class RunEnd {
   kFinished,
   kInterrupted,      // by `stop`, and saved: the same call continues it
-  kFinishedAlready,  // nothing was done
+  kFinishedAlready,  // before: nothing was done
 };
 
 struct RunResult {
@@ -35,8 +35,8 @@ std::filesystem::path DefaultRunFolder(const RunConfig& config);
 
 // Trains in a folder from start to end: a new run, or the one that the folder holds. Locks the
 // folder, checks memory and disk, writes config.toml, run.json, logs, checkpoints and summary.json.
-// `config` comes from ResolveConfig(). Throws Error, with nothing lost: kUsage if the folder holds
-// a run with another configuration, kResources if another process holds it.
+// `config` comes from ResolveConfig(). Throws Error, and nothing is lost: kUsage if the folder has
+// a run with another configuration, kResources if another process has locked it.
 RunResult RunTraining(RunConfig config, const RunFolder& folder, const RunOrigin& origin,
                       TrainerCallbacks callbacks, const StopFlag& stop);
 

@@ -137,7 +137,7 @@ bool IsFinished(const SweepFolder& folder, const SweepRun& run) {
     const std::optional<std::int64_t> frames = folder.run(run).FinishedFrames();
     return frames && *frames >= run.config.frames;
   } catch (const Error&) {
-    return false;  // `uper train` will say what is wrong with it
+    return false;  // `uper train` will report what is wrong with it
   }
 }
 

@@ -15,7 +15,7 @@ namespace uper {
 // Names of the files in a sweep's folder.
 //
 //   sweep.toml   the file the sweep was started with
-//   state.json   what became of each run so far (SweepState)
+//   state.json   the state of each run (SweepState)
 //   runs/NAME/   the run folders          logs/NAME.log   what each run printed
 //   summary.csv  one row per run          lock            held while a process runs the sweep
 //   slurm/       script, log files and job number of --slurm
@@ -39,7 +39,7 @@ class SweepFolder {
 
 enum class SweepStatus {
   kPending,      // not started yet
-  kRunning,      // started; if nobody runs the sweep any more: killed with it
+  kRunning,      // started; if no process runs the sweep now, it was killed
   kDone,         // reached its frames
   kFailed,       // ended with an error; the same command tries it again
   kInterrupted,  // saved; the same command goes on
@@ -70,7 +70,7 @@ bool IsFinished(const SweepFolder& folder, const SweepRun& run);
 // The run's summary.json; nothing if it is not finished.
 std::optional<RunSummary> SummaryOf(const SweepFolder& folder, const SweepRun& run);
 
-// summary.csv: run, a column a key of plan.columns, status, exit_code, final_eval_return,
+// summary.csv: run, a column per key of plan.columns, status, exit_code, final_eval_return,
 // best_eval_return, frames, wall_seconds. Unknown values are empty. If a sweep is repeated, only
 // the last column differs.
 void WriteSweepSummary(const SweepFolder& folder, const SweepPlan& plan, const SweepState& state);

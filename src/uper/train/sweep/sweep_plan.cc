@@ -55,7 +55,7 @@ class Reader {
   using Settings = std::vector<SweepSetting>;
 
   Settings fixed;
-  std::vector<Settings> grid;    // one element a key: its values
+  std::vector<Settings> grid;    // one element per key: its values
   std::vector<Settings> points;  // of [[list]]
   SlurmOptions slurm;
 

@@ -44,7 +44,7 @@ struct SlurmOptions {
 
 struct SweepPlan {
   std::vector<SweepRun> runs;  // at least one
-  // Keys that tell the runs apart, for tables: environment, agent, the varying keys, seed.
+  // Keys that distinguish the runs, for tables: environment, agent, the varying keys, seed.
   std::vector<std::string> columns;
   SlurmOptions slurm;
 
@@ -52,9 +52,9 @@ struct SweepPlan {
   int MostThreads() const;
 };
 
-// Expands and checks the plan, except the environments' names, which only the registry knows.
-// Throws Error(kUsage) with source, line and the nearest key for an unknown key, a wrong type, a
-// value out of range, a key or a value given twice, a list without values.
+// Expands and checks the plan, except the environments' names, which only the registry can check.
+// Throws Error(kUsage), with source and line, for an unknown key (with the nearest one), a wrong
+// type, a value out of range, a key or a value given twice, or a list without values.
 SweepPlan ParseSweepPlan(std::string_view text, const std::string& source);
 
 }  // namespace uper

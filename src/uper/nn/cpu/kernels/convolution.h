@@ -19,8 +19,8 @@ class Convolution {
   // y[p, f] = max(0, b[f] + sum over the window of p of x * w[., f]) for one sample.
   void Forward(const float* x, const float* w, const float* b, float* y) const;
 
-  // dx = the gradient by the input x [height, width, channel], from dy [position, filter] and
-  // wt = TransposeWeights(w). The taps of a window are added in ascending order.
+  // dx = the gradient with respect to the input x [height, width, channel], from dy [position,
+  // filter] and wt = TransposeWeights(w). The taps of a window are added in ascending order.
   void BackwardInput(const float* dy, const float* wt, float* dx) const;
   // wt [kernel row, kernel column, filter, channel].
   void TransposeWeights(const float* w, float* wt) const;

@@ -7,8 +7,8 @@
 
 namespace uper::cpu {
 
-// Simple passes over arrays, used around the gemms. All run on the calling thread, allocate nothing
-// and give the same bits on every instruction set.
+// Simple passes over arrays, used before and after the gemms. All run on the calling thread,
+// allocate nothing and give the same bits on every instruction set.
 
 // Converts one observation to the input of the network: floats, channels last, scaled. `from` holds
 // input.height * width * channels entries of input.type in input.layout.

@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace uper::cpu {
 namespace HWY_NAMESPACE {
 
-// The largest tile of C that fits the registers together with one row of B and one entry of A: its
-// rows, and its vectors of columns by the number of rows.
+// The largest tile of C that fits the registers together with one row of B and one entry of A.
+// kMaxRows: its rows; kWidths: its vectors of columns by the number of rows.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86  // 32 registers
 inline constexpr int kMaxRows = 8;
 inline constexpr int kWidths[kMaxRows + 1] = {0, 4, 4, 4, 4, 4, 4, 3, 3};
@@ -164,7 +164,7 @@ void Tile(const GemmProblem& p, const TilePlace& place) {
 
 using TileFunction = void (*)(const GemmProblem&, const TilePlace&);
 
-// A tile of R rows and W vectors. Nobody calls it with more vectors than the registers hold.
+// The function for a tile of R rows and W vectors; null if the registers cannot hold that many.
 template <int R, int W, bool kMasked>
 constexpr TileFunction TileOf() {
   if constexpr (R > 0 && W <= kWidths[R]) {

@@ -356,8 +356,8 @@ int MostTaps(const ConvGemmBatch& call) {
   return most;
 }
 
-// Whether SmallDivision applies: to thread numbers by `quads`, and to the groups of eight channels
-// over all taps by `eights`.
+// Whether SmallDivision supports the divisions of thread numbers by `quads`, and of the groups of
+// eight channels over all taps by `eights`.
 bool HasSmallDivisions(const ConvGemmBatch& call) {
   const long long quads = call.channels / 4;
   const long long eights = call.channels / 8;

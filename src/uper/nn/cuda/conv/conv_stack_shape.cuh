@@ -45,7 +45,7 @@ struct Share : Results<Layer, kBlocks> {
 };
 
 __device__ inline int Lane() { return static_cast<int>(threadIdx.x) % kWarp; }
-// Broadcast from one lane, so that the compiler knows that the value is the same for all lanes.
+// Broadcast from one lane, so that the compiler can rely on the same value in all lanes.
 __device__ inline int Warp() { return __shfl_sync(~0U, static_cast<int>(threadIdx.x) / kWarp, 0); }
 __device__ inline int Rank() { return static_cast<int>(blockIdx.x); }
 

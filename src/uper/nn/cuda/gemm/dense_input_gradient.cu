@@ -90,7 +90,7 @@ __device__ void StoreSums(const double (&result)[kSamples / 16][kInputs / 8][4],
   }
 }
 
-// Where a thread's results go, and whether they are wanted.
+// Where a thread's results go, and whether they are needed.
 struct Results {
   int places[kResults];  // in d_x; -1: nowhere
   bool masked[kResults];

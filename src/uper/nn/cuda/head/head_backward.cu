@@ -15,9 +15,9 @@ constexpr int kWarps = kHeadWarps;
 // Rows of weights that a warp loads at a time: enough to keep memory busy.
 constexpr int kFetch = 4;
 
-// Where a lane finds its outputs of a tile. Instead of outputs that do not exist it reads the
-// tile's last one, which is cheaper than a check per output. kWhole: the tile is a whole row, and
-// only the last of a lane's outputs can be missing.
+// Where a lane finds its outputs of a tile. Instead of outputs that do not exist, the lane reads
+// the tile's last one. This is cheaper than a check per output. kWhole: the tile is a whole row,
+// and only the last of a lane's outputs can be missing.
 template <int kLane, bool kWhole>
 struct LaneOutputs {
   int lane;
@@ -160,7 +160,7 @@ __global__ void SumHiddenKernel(HeadShape s, const __grid_constant__ HeadGradien
   for (int k = first; k < last; ++k) {
     const float part =
         parts[(static_cast<std::ptrdiff_t>(k) * gradient.batch + b) * s.hidden + unit];
-    sum += Learns(gradient.masks, b, k) ? part : 0.0F;  // otherwise nobody wrote `part`
+    sum += Learns(gradient.masks, b, k) ? part : 0.0F;  // otherwise `part` was not written
   }
   d_hidden[i] = gradient.hidden[i] > 0 ? sum : 0.0F;
 }

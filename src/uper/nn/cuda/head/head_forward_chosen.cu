@@ -151,8 +151,8 @@ struct WeightStream {
   __device__ void Await(int fetch) const { here[fetch % kStages].Wait(fetch / kStages); }
 };
 
-// sums[sample][output] += unit of the sample * weight. What a lane reads instead of outputs that do
-// not exist is never used.
+// sums[sample][output] += unit of the sample * weight. Where outputs do not exist, a lane reads
+// other values, which are never used.
 template <int kCount, int kLane>
 __device__ void AddUnit(const float* weights, const float (&units)[kSamples],
                         float (&sums)[kSamples][kLane]) {

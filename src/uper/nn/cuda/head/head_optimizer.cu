@@ -184,7 +184,8 @@ struct SampleTerm {
   }
 };
 
-// Those of the 32 samples from `first` on that contribute to the gradient of an (action, member).
+// The samples, among the 32 from `first` on, that contribute to the gradient of an (action,
+// member), as a bit mask.
 __device__ unsigned LearnersOf(const HeadGradient& gradient, const HeadGroup& group, int first,
                                int lane) {
   const int mine = first + lane;
@@ -370,7 +371,7 @@ int ItemsOf(const HeadShape& shape) {
   return shape.actions * shape.members * HeadUpdateGroups(shape);
 }
 
-// A speculative update shares the GPU; a redo runs alone and is waited for.
+// A speculative update shares the GPU. A redo runs alone, and other work waits for it.
 int BlocksPerProcessor(OptimizerPass pass, const HeadShape& shape) {
   constexpr int kAsManyAsFit = 5;
   if (pass != OptimizerPass::kSpeculative) return kAsManyAsFit;

@@ -82,7 +82,7 @@ class CudaLearner final : public Learner {
     return main_;
   }
   // Runs updates with batches of the replay memory, in one graph. Returns at once. The replay
-  // memory finds out whether the updates were finite.
+  // memory reports whether the updates were finite.
   static constexpr int kMaxUpdatesPerCall = 8;
   // `appends`: the graph begins with the replay memory's append.
   void QueueUpdates(ReplayGraphNodes& replay, int count, bool appends);
@@ -95,15 +95,15 @@ class CudaLearner final : public Learner {
   // Launches the next decision's kernels early; they wait on the GPU for BeginDecisions(). Any
   // other call cancels it. Affects speed only. REQUIRES: MayPrelaunch().
   void PrelaunchDecision(ReplayGraphNodes& replay, bool appends);
-  // Whether a decision can be prelaunched and that is likely to pay.
+  // Whether a decision can be prelaunched, and whether that probably saves time.
   bool MayPrelaunch() const;
   // BeginDecisions() and QueueUpdates() in one graph. The replay memory draws the first batch to
-  // next_batch(). `batch_ready` says when it is there: always the same event, recorded before the
+  // next_batch(). `batch_ready` is the event of its end: always the same event, recorded before the
   // call.
   void ActAndQueueUpdates(ReplayGraphNodes& replay, FramePointers frames, int decisions,
                           int updates, cudaEvent_t batch_ready);
-  // Whether the GPU is shared with other learners of this process. Kernels then leave room for
-  // those of the others, and no kernel waits for the host. Results do not change.
+  // Whether the GPU is shared with other learners of this process. Kernels then leave room for the
+  // kernels of the other learners, and no kernel waits for the host. Results do not change.
   static bool shares_gpu() { return learners_ > 1; }
   // Whether all work has ended. Throws if something failed on the GPU.
   bool IsDone() const { return main_.IsDone(); }

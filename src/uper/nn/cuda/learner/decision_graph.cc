@@ -13,7 +13,7 @@
 namespace uper::cuda {
 namespace {
 
-constexpr int kBackoffDecisions = 300;  // launched normally after a prelaunch that did not pay
+constexpr int kBackoffDecisions = 300;  // launched normally after a prelaunch that took too long
 
 }  // namespace
 

@@ -36,8 +36,8 @@ class ReplayGraphNodes {
  public:
   virtual ~ReplayGraphNodes() = default;
 
-  // `on_critical_path`: the batch is waited for and may use the whole GPU. Otherwise the kernels
-  // leave room for others.
+  // `on_critical_path`: other work waits for the batch, so its kernels may use the whole GPU.
+  // Otherwise they leave room for other kernels.
   virtual void EnqueueBatch(const BatchPointers& to, bool on_critical_path,
                             cudaStream_t stream) = 0;
   // Appends the transitions that arrived since the last call. Their address is read when the graph

@@ -250,7 +250,7 @@ void Torso::UsePixels(GemmBatch& call) const {
 }
 
 const float* Torso::InputOf(std::size_t layer, const Pass& pass) const {
-  if (pass.activations == nullptr) return nullptr;  // the caller only asks for sizes
+  if (pass.activations == nullptr) return nullptr;  // the caller needs only sizes
   return layer == 0 ? pass.observations : pass.activations->layers[layer - 1].data();
 }
 

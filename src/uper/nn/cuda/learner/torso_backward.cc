@@ -47,7 +47,7 @@ void Torso::Backward(const Pass& pass, float* gradient, double* squares, const B
     }
     BackwardInputs(i, pass, branches.main);
   }
-  // No kernel waits for these weights: others go first.
+  // No kernel waits for these weights, so other work goes first.
   branches.hidden_weights(InputOf(hidden, pass));
   if (hidden == 0) return;
   // Not LaunchOrder::kOverlapPrevious: waiting blocks would take room from the main stream's
@@ -102,7 +102,7 @@ GemmBatch Torso::WeightsCall(std::size_t index, const Pass& pass, float* gradien
   p.b_columns.stride = 1;
   p.b_taps.stride = p.columns;
   if (layer.convolution) p.b_taps = {.table = layer.d_rows.data()};
-  p.c = gradient == nullptr ? nullptr : gradient + layer.w;  // null: the caller only asks for sizes
+  p.c = gradient == nullptr ? nullptr : gradient + layer.w;  // null: the caller needs only sizes
   p.c_rows.stride = p.columns;
   call.a_contiguous = Contiguous::kOutput;
   call.vectors = forward.vectors;

@@ -35,7 +35,7 @@ void CudaLearner::EnqueueUpdate(ParameterSet& from, ParameterSet& to,
   EnqueueForwardChosen(from);
   const LossCall samples = LossCallOf(from);
   LaunchLoss(samples, main_, LaunchOrder::kOverlapPrevious);
-  // Kernels that are enqueued first find room first.
+  // Kernels that are enqueued first get room on the GPU first.
   const bool head_first = IsLongHeadUpdate(head_);
   if (!head_first) EnqueueStatistics(samples, to, position);
   speculative_fork_.Order(main_, speculative_stream_);

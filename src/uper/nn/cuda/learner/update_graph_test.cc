@@ -60,7 +60,7 @@ double GradientError(const ParameterLayout& layout, const ParameterView& view,
   return distance == 0 ? 0 : distance / Norm(OfLayer(layout, LayerOf(view), expected));
 }
 
-// How far the samples' gradients of a layer cancel: the sum of their norms over the norm of their
+// How much the samples' gradients of a layer cancel: the sum of their norms over the norm of their
 // sum.
 double Cancellation(const LearnerSpec& spec, ThreadPool& pool, const LearnerState& state, Data data,
                     const std::string& layer) {
@@ -153,9 +153,10 @@ double RelusOf(const ParameterLayout& layout, int batch) {
 }
 
 // `updates` updates, each from the CPU's state. If an update differs, it must be so close to a kink
-// that rounding decides the side. Then only numbers that depend on the kink may differ. Of four
-// million ReLUs one may be so close: 1 of 100 updates of MinAtar's size. Otherwise the samples'
-// gradients cancel unusually far; then the tolerance is relative to the samples' gradients.
+// that rounding decides the side. Then only numbers that depend on the kink may differ. One of four
+// million ReLUs may be so close, which means 1 of 100 updates of MinAtar's size. Otherwise the
+// samples' gradients must cancel unusually far; then the tolerance is relative to the samples'
+// gradients.
 void ExpectSameUpdates(const Agent& agent, int updates) {
   SCOPED_TRACE(agent.name);
   ThreadPool pool(2);

@@ -270,7 +270,7 @@ TEST_F(SampleKernelsTest, AnyNumberOfQuantiles) {
   }
 }
 
-// Whatever a quantile or a target is, it affects only its own row.
+// A quantile or a target that is not finite affects only its own row.
 TEST_F(SampleKernelsTest, ARowThatIsNotFiniteShows) {
   const Size size{.members = 3, .outputs = 201, .batch = 4};
   constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -79,13 +79,9 @@ struct HuberSums {
   double loss = 0;
   double slope = 0;
 };
-// With u = T - theta: if
-// u
-//  > kappa, the loss is steepness * (
-// u
-//  - kappa / 2) with slope +-steepness. Otherwise it is u^2 / 2 with slope u. Everything is
-// multiplied by 1 - tau below theta and by tau above. kappa = 0 and steepness = 1 give the plain
-// quantile loss.
+// With u = T - theta: if |u| > kappa, the loss is steepness * (|u| - kappa / 2) with slope
+// +-steepness. Otherwise it is u^2 / 2 with slope u. Everything is multiplied by 1 - tau below
+// theta and by tau above. kappa = 0 and steepness = 1 give the plain quantile loss.
 __device__ HuberSums SumHuber(const TargetRow& row, float theta, float tau, float kappa,
                               double steepness) {
   const Borders at = FindBorders(row, theta, kappa);

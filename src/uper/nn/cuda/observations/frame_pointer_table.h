@@ -62,8 +62,8 @@ class FramePointerTable {
       }
     }
   }
-  // Whether a kernel may have continued without what was put there for it. If false, no kernel
-  // will.
+  // Whether a kernel may have continued without the frames that were put for it. If false, no
+  // kernel will.
   bool TimedOut() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return std::atomic_ref(timed_out_[0]).load(std::memory_order_relaxed) != 0;

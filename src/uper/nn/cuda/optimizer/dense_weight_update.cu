@@ -86,7 +86,7 @@ __device__ void StartMoments(float* to, const float* from) {
   }
 }
 
-// Each thread loads its own.
+// Each thread loads its own parameters and moments.
 template <bool kVectors>
 __device__ void StartParameters(const DenseWeightUpdate& call, const Part& part, Memory& memory) {
   constexpr int kGroup = kVectors ? 4 : 1;
@@ -136,8 +136,8 @@ __device__ inline void AddSamples(const Memory& memory, int count, const Part& p
   }
 }
 
-// Stores those of four neighbors that are before `count`. They are not read again soon, so they
-// leave the cache to others.
+// Stores those of four neighboring values that are before `count`. They are not read again soon, so
+// they leave the cache to others.
 template <bool kVectors, bool kReadSoon>
 __device__ void Store(const float (&from)[kTileN], int count, float* to) {
   if constexpr (kVectors) {

@@ -142,7 +142,7 @@ __device__ Outcome FindOutcome(const FinishUpdate& call) {
   const double squares = BlockSum(own_squares, scratch[0]);
   const double loss = BlockSum(own_loss, scratch[1]);
   const double max_norm = call.rules.max_global_norm;
-  const double norm = squares < 0 ? 0 : sqrt(squares);  // rounding may take it below 0
+  const double norm = squares < 0 ? 0 : sqrt(squares);  // rounding may make it negative
   const bool clipped = max_norm > 0 && norm >= max_norm;
   return {.loss = loss,
           .norm = norm,

@@ -21,7 +21,7 @@ GpuInfo FindCudaDevice() {
   if (status == cudaErrorInsufficientDriver || status == cudaErrorNoDevice ||
       (status == cudaSuccess && count == 0)) {
     int driver = 0;
-    cudaGetLastError();  // clears it
+    cudaGetLastError();  // clears the error
     const bool none = cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0;
     cudaGetLastError();
     info.unusable_because = none ? "there is no NVIDIA driver"

@@ -97,7 +97,7 @@ std::vector<float> CheckPixels(const PixelCase& c) {
   if (c.whole) {
     EXPECT_EQ(worst, 0);
   }
-  // not computed with another precision: fp32 and tf32x3 are far better
+  // shows that no other precision was used: fp32 and tf32x3 are far better
   if (c.precision == Precision::kTf32 && !c.whole) {
     EXPECT_GT(worst, std::ldexp(1.0, -18));
   }

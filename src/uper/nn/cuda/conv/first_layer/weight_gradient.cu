@@ -400,9 +400,9 @@ int FirstLayerWeightGradientSquares() { return kSumBlocks; }
 void LaunchFirstLayerWeightGradient(const FirstLayerWeightGradient& call, cudaStream_t stream) {
   UPER_CHECK(SupportsFirstLayerWeightGradient(call.out),
              "a row must be short and sums must fit 32 bits");
-  // When the previous kernel ends, blocks must not crowd on the multiprocessors that are free
-  // first. So we request enough memory to allow only one block each. Only if there are enough
-  // multiprocessors for all blocks, as on an H100.
+  // When the previous kernel ends, several blocks would start on the multiprocessors that are free
+  // first. So each block requests enough memory to have a multiprocessor for itself. This is done
+  // only if there are enough multiprocessors for all blocks, as on an H100.
   constexpr std::size_t kMoreThanHalf = 116 * 1024;
   constexpr int kMultiprocessors = 132;
   constexpr int kFilterGroups = kFilters / kBlockFilters;
