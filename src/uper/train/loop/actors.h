@@ -76,6 +76,8 @@ class Actors {
   // Gives an actor's next step to the workers. It is a step of this round, or of the next one if
   // the actor is done with this one.
   void Start(std::size_t i);
+  // Plays that step in the calling thread at once, so that no worker must be woken.
+  void PlayHere(std::size_t i);
   // Starts this round for all actors that have not started it. With `caller_is_idle` a single actor
   // plays at once in the calling thread, so that no worker must be woken.
   void StartRest(bool caller_is_idle);
@@ -121,7 +123,6 @@ class Actors {
 
   std::size_t Count(bool (Actors::*is)(std::size_t) const) const;
   int workers() const { return queue_.workers(); }
-  void PlayHere(std::size_t i);
   void Prepare(std::size_t i);
   void Play(int i);
   int UnderWay() const;

@@ -141,7 +141,8 @@ TEST_F(PlanAgainstARunTest, MemoryAndDiskAreAsPlanned) {
   InitializeLearner(config, *parts.learner);
   AddEngine(config, spec, /*threads=*/1, parts);
   const RunFolder folder(folder_);
-  Trainer trainer(config, folder, std::move(parts), {.progress = {}, .warn = [](const auto&) {}});
+  Trainer trainer(config, folder.trainer_files(), std::move(parts),
+                  {.progress = {}, .warn = [](const auto&) {}});
   StopFlag stop = false;
   ASSERT_TRUE(trainer.Run(stop));
   const double memory = static_cast<double>(ResidentBytes() - before);

@@ -65,7 +65,7 @@ TEST(RunSetupTest, ARunMakesTheEnvironmentsThatItPlays) {
     std::filesystem::remove_all(folder.path());
     std::filesystem::create_directories(folder.path());
     ThreadPool pool(1);
-    Trainer trainer(config, folder, MakeTrainerParts(config, pool), {});
+    Trainer trainer(config, folder.trainer_files(), MakeTrainerParts(config, pool), {});
     StopFlag stop = false;
     EXPECT_TRUE(trainer.Run(stop));
     const int evaluations = 3;  // at frames 0, 100 and 200, an environment each
