@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "uper/metrics/crc32c.h"
+#include "uper/base/files/crc32c.h"
 
 namespace uper {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "uper/base/replace_new_for_tests.h"
 #include "uper/checkpoint/mutations_for_tests.h"
-#include "uper/metrics/crc32c.h"
+#include "uper/base/files/crc32c.h"
 
 namespace uper {
 namespace {

@@ -52,6 +52,36 @@ std::uint64_t ReplayBuffer::Add(double priority) {
   return Append(*stored);
 }
 
+std::uint64_t ReplayBuffer::AddMany(std::size_t count) {
+  priorities_.assign(count, static_cast<float>(largest_priority_));
+  return AppendStored();
+}
+
+std::uint64_t ReplayBuffer::AddMany(std::span<const double> priorities) {
+  priorities_.clear();
+  for (const double priority : priorities) {
+    const std::optional<float> stored = AcceptPriority(priority);
+    if (stored) {
+      NotePriority(*stored);
+    } else {
+      ++counters_.invalid_insertions;
+    }
+    priorities_.push_back(stored.value_or(static_cast<float>(largest_priority_)));
+  }
+  return AppendStored();
+}
+
+// Appends priorities_.
+std::uint64_t ReplayBuffer::AppendStored() {
+  const std::size_t count = priorities_.size();
+  const std::size_t before = size();
+  selector_->AppendMany(priorities_);
+  counters_.added += count;
+  counters_.evicted += before + count - size();
+  next_id_ += count;
+  return next_id_ - count;
+}
+
 void ReplayBuffer::EvictBefore(std::uint64_t id) {
   if (id <= first_id()) return;
   const std::size_t count = std::min<std::uint64_t>(id - first_id(), size());

@@ -95,6 +95,10 @@ class ReplayBuffer {
   // Both return the new item's id.
   std::uint64_t Add();
   std::uint64_t Add(double priority);
+  // Adds several items at once, with the largest priority or with given ones, and returns the first
+  // of their consecutive ids. The result is that of Add() for each. REQUIRES: at most `capacity`.
+  std::uint64_t AddMany(std::size_t count);
+  std::uint64_t AddMany(std::span<const double> priorities);
   // Removes all items with a smaller id.
   void EvictBefore(std::uint64_t id);
 
@@ -135,6 +139,7 @@ class ReplayBuffer {
 
  private:
   std::uint64_t Append(float priority);
+  std::uint64_t AppendStored();
   void NotePriority(float priority);
   void Count(const UpdateCounts& counts);
 

@@ -46,7 +46,8 @@ void ProportionalSelector::Update(std::span<const std::uint32_t> slots,
     for (std::size_t j = 0; j < std::min(kPrefetchAhead, slots.size()); ++j) prefetch(j);
     for (std::size_t j = 0; j < slots.size(); ++j) {
       if (j + kPrefetchAhead < slots.size()) prefetch(j + kPrefetchAhead);
-      masses_[j] = MassOf(priorities[j]);
+      const bool again = j > 0 && priorities[j] == priorities[j - 1];
+      masses_[j] = again ? masses_[j - 1] : MassOf(priorities[j]);
       ExchangePriority(slots[j], priorities[j]);
     }
     sums_.SetMany(slots, masses_);

@@ -46,6 +46,21 @@ std::uint32_t Selector::Append(float priority) {
   return slot;
 }
 
+void Selector::AppendMany(std::span<const float> priorities) {
+  const std::size_t count = priorities.size();
+  UPER_CHECK(count <= capacity(), "more items than the ring has slots");
+  UPER_CHECK(std::all_of(priorities.begin(), priorities.end(), IsStoredPriority),
+             "not a priority that can be stored");
+  appended_slots_.resize(count);
+  const std::size_t replaced = size_ + count > capacity() ? size_ + count - capacity() : 0;
+  for (std::size_t j = 0; j < count; ++j) {
+    appended_slots_[j] = static_cast<std::uint32_t>(SlotAt((size_ + j) % capacity()));
+  }
+  first_slot_ = SlotAt(replaced % capacity());
+  size_ += count - replaced;
+  Update(appended_slots_, priorities);
+}
+
 void Selector::RemoveOldest(std::size_t count) {
   UPER_CHECK(count <= size_, "more to remove than there is");
   constexpr std::array<float, kChunk> kZeros{};

@@ -55,12 +55,16 @@ class Selector {
   std::size_t size() const { return size_; }
   std::size_t first_slot() const { return first_slot_; }
   float priority(std::size_t slot) const { return priorities_[slot]; }
+  std::size_t positive_count() const { return positive_count_; }
+  bool HasMass() const { return TotalMass() > 0; }
   const SelectorOptions& options() const { return options_; }
 
   // All priorities must satisfy IsStoredPriority(); otherwise the whole batch is refused.
 
   // Adds an item after the newest; a full ring replaces the oldest. Returns its slot.
   std::uint32_t Append(float priority);
+  // The same as Append() for each, in order. REQUIRES: at most `capacity` of them.
+  void AppendMany(std::span<const float> priorities);
   // REQUIRES: count <= size().
   void RemoveOldest(std::size_t count);
   // If a slot occurs twice, the last entry wins. REQUIRES: filled slots.
@@ -106,7 +110,6 @@ class Selector {
 
   // Sets the raw priority and returns the former one.
   float ExchangePriority(std::size_t slot, float priority);
-  std::size_t positive_count() const { return positive_count_; }
   double exponent() const { return options_.priority_exponent; }
   void PrefetchPriority(std::size_t slot) const { __builtin_prefetch(&priorities_[slot], 1); }
 
@@ -123,6 +126,7 @@ class Selector {
   std::size_t size_ = 0;
   std::size_t positive_count_ = 0;  // items of positive priority
   std::vector<double> uniforms_;    // of the batch being drawn
+  std::vector<std::uint32_t> appended_slots_;
 };
 
 }  // namespace uper

@@ -75,8 +75,11 @@ class WideTree {
     for (; level + 1 < levels() && NodesOf(level) > leaves.size(); ++level, shift += kShift) {
       const Node* nodes = &nodes_[shape_.level_begin[level]];
       Node* parents = &nodes_[shape_.level_begin[level + 1]];
+      std::size_t done = leaves_;  // neighbors share nodes, which are final at this point
       for (const std::uint32_t leaf : leaves) {
         const std::size_t n = leaf >> shift;
+        if (n == done) continue;
+        done = n;
         parents[n >> kShift].value[n % kFanOut] = Reduce(nodes[n]);
       }
     }
