@@ -66,3 +66,22 @@ macro(uper_find_packages layers)
     endif()
   endforeach()
 endmacro()
+
+# uper_available_components(<variable>): all components if the packages of all are there, otherwise
+# the replay memory alone, and a message that names what is missing.
+function(uper_available_components variable)
+  uper_layers_of(layers ${UPER_ALL_COMPONENTS})
+  uper_find_packages("${layers}")
+  find_path(UPER_CLI11_FOLDER CLI/CLI.hpp)
+  if(NOT UPER_CLI11_FOLDER)
+    list(APPEND uper_missing_packages CLI11)
+  endif()
+  if(uper_missing_packages)
+    message(STATUS "uper: the replay memory alone, because these packages are missing: "
+                   "${uper_missing_packages}")
+    set(${variable} replay PARENT_SCOPE)
+  else()
+    set(${variable} ${UPER_ALL_COMPONENTS} PARENT_SCOPE)
+  endif()
+  set(UPER_MISSING_PACKAGES "${uper_missing_packages}" PARENT_SCOPE)
+endfunction()

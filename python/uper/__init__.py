@@ -1,0 +1,19 @@
+"""Replay of experience by uncertainty: replay memories, priorities, and the program `uper`."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from uper._batch import Batch
+from uper._index import IndexSample, PriorityIndex
+from uper._options import ReplayCounters, UpdateCounts
+from uper._replay import FrameReplay, Replay
+from uper.errors import (CorruptError, DiskError, Error, InternalError, MissingDataError, NumericError,
+                         OutOfMemoryError, ResourceError, UsageError)
+
+try:
+    __version__ = version("uper")
+except PackageNotFoundError:  # used from a source tree
+    __version__ = "0+unknown"
+
+__all__ = ["Batch", "CorruptError", "DiskError", "Error", "FrameReplay", "IndexSample", "InternalError",
+           "MissingDataError", "NumericError", "OutOfMemoryError", "PriorityIndex", "Replay", "ReplayCounters",
+           "ResourceError", "UpdateCounts", "UsageError", "__version__"]

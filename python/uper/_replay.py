@@ -1,0 +1,561 @@
+"""The replay memories."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from uper import _core
+from uper._batch import Batch, check_out
+from uper._fields import Field, as_array, as_ids, as_priorities, parse_fields
+from uper._options import (AUTORESETS, NORMALIZATIONS, AutoresetName, ReplayCounters, SelectorName, UpdateCounts,
+                           WeightsName, buffer_options, check_memory, choice, number, whole)
+from uper._spaces import space_fields
+from uper.errors import CorruptError, UsageError
+
+_FORMAT = 1  # of the description in a saved memory
+_MOST_BATCH = 2**31 - 1
+Tree = Any  # an array, or a dict of arrays for Dict observations
+
+
+class Replay:
+    """Transitions of named fields, drawn by priority.
+
+    Ids are 64-bit and never reused, so an update of an item that is gone changes nothing. Priorities that are NaN,
+    infinite or negative never enter. Draw probabilities are exact. Equal seeds and calls give equal draws. Any thread
+    may call any method: one lock per object guards each call.
+
+    Args:
+        capacity: Most transitions; the oldest leave first.
+        fields: {name: (shape, dtype)} of one transition. With `obs`, `action`, `reward`, `discount` and `next_obs`
+            (as `for_spaces()` makes them) `step()` can fill the memory from vector environments.
+        selector: "proportional" to priority ** priority_exponent, "rank" (of the priorities), or "uniform".
+        priority_exponent: From 0 (all items of positive priority alike) to 4.
+        uniform_mix: Share of draws that are uniform, so that every item can be drawn.
+        stratified: One draw in each of `batch` equal parts of the cumulative priorities.
+        initial_priority: Priority of new items until a larger one is set; afterwards the largest one.
+        largest_priority_decay: Factor on the largest priority at each `set_priorities()`.
+        members: Ensemble members. Each row then has a mask of the members that learn from it.
+        mask_probability: That a member learns from a row.
+        n_step, discount, num_envs: For `step()`: steps per transition, factor per step, number of environments.
+        seed: Of the draws and masks.
+    """
+
+    def __init__(self, capacity: int, fields: Mapping[str, tuple[tuple[int, ...] | int, DTypeLike]], *,
+                 selector: SelectorName = "proportional", priority_exponent: float = 0.6, uniform_mix: float = 1e-3,
+                 stratified: bool = False, initial_priority: float = 1.0, largest_priority_decay: float = 1.0,
+                 members: int = 1, mask_probability: float = 1.0, n_step: int = 1, discount: float = 0.99,
+                 num_envs: int = 1, seed: int = 0) -> None:
+        parsed = parse_fields(fields)
+        options = self._common_options(capacity, selector, priority_exponent, uniform_mix, stratified,
+                                       initial_priority, largest_priority_decay, members, mask_probability, n_step,
+                                       discount, num_envs)
+        self._make(parsed, options, whole(seed, "seed", 0, 2**64 - 1))
+
+    @staticmethod
+    def _common_options(capacity: int, selector: str, priority_exponent: float, uniform_mix: float, stratified: bool,
+                        initial_priority: float, largest_priority_decay: float, members: int,
+                        mask_probability: float, n_step: int, discount: float, num_envs: int) -> dict[str, Any]:
+        return buffer_options(
+            capacity=capacity, selector=selector, priority_exponent=priority_exponent, uniform_mix=uniform_mix,
+            stratified=stratified, initial_priority=initial_priority,
+            largest_priority_decay=largest_priority_decay) | {
+            "members": whole(members, "members", 1, 64),
+            "mask_probability": number(mask_probability, "mask_probability", 0, 1),
+            "n_step": whole(n_step, "n_step", 1, 10_000),
+            "discount": number(discount, "discount", 0, 1),
+            "num_envs": whole(num_envs, "num_envs", 1, 1_000_000)}
+
+    def _make(self, fields: tuple[Field, ...], options: dict[str, Any], seed: int) -> None:
+        self._fields = fields
+        self._options = options
+        self._seed = seed
+        self._steps = _StepFields.find(fields, "frame_bytes" in options)
+        core_options = options | (self._steps.options() if self._steps else {})
+        check_memory(sum(field.bytes for field in fields) * options["capacity"] +
+                     options.get("frame_bytes", 0) * options.get("frame_capacity", 0))
+        described = [(field.name, list(field.shape), field.format, field.bytes) for field in fields]
+        self._core = _core.Memory(described, core_options, seed)
+
+    @classmethod
+    def for_spaces(cls, capacity: int, observation_space: Any, action_space: Any, **options: Any) -> Replay:
+        """A memory for the spaces of one environment (Gymnasium's `single_observation_space` of a vector).
+
+        Its fields are obs, action, reward, discount and next_obs. Dict observations become a field per entry, and
+        `step()`, `reset()` and batches take and give dicts. `options` are those of the constructor.
+        """
+        return cls(capacity, space_fields(observation_space, action_space), **options)
+
+    # Filling
+
+    def add(self, *, priorities: ArrayLike | None = None, **fields: ArrayLike) -> NDArray[np.uint64]:
+        """Stores a batch of finished transitions, [n, ...] per field, and returns their ids.
+
+        New ones get the largest priority so far, or the given `priorities`. Arrays without the leading dimension are
+        one transition.
+        """
+        added = self._core.add(fields, priorities)
+        if added is None:
+            added = self._core.add(*self._converted(fields, priorities))
+        first, count = added
+        return np.arange(first, first + count, dtype=np.uint64)
+
+    def _converted(self, fields: Mapping[str, Any],
+                   priorities: ArrayLike | None) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64] | None]:
+        fields = _flat(fields)
+        names = {field.name for field in self._fields}
+        if missing := [field.name for field in self._fields if field.name not in fields]:
+            raise UsageError(f"add() lacks the field {missing[0]!r}; this memory has {', '.join(sorted(names))}")
+        if unknown := sorted(set(fields) - names):
+            raise UsageError(f"this memory has no field {unknown[0]!r}; it has {', '.join(sorted(names))}")
+        arrays: dict[str, NDArray[Any]] = {}
+        count = None
+        for field in self._fields:
+            arrays[field.name] = field.convert(fields[field.name], count)
+            count = len(arrays[field.name])
+        if priorities is not None:
+            priorities = as_priorities(priorities, count)
+        return arrays, priorities
+
+    def reset(self, obs: Tree, env_ids: ArrayLike | None = None) -> None:
+        """Begins an episode of the environments (all, or `env_ids`) with their first observations, [n, ...]."""
+        steps = self._step_fields()
+        which = self._environments(env_ids)
+        self._core.reset(which, steps.observations(obs, len(which), "obs"))
+
+    def step(self, action: Any, reward: ArrayLike, obs: Tree, terminated: ArrayLike, truncated: ArrayLike, *,
+             final_obs: Tree | None = None, env_ids: ArrayLike | None = None,
+             autoreset: AutoresetName = "next_step", **extra: ArrayLike) -> NDArray[np.uint64]:
+        """Adds one step of the environments and returns the ids of the transitions that it completes.
+
+        The arguments are those of `envs.step(action)`, with one row per environment. Each environment is folded into
+        n-step transitions by itself. No transition reaches across a reset. A truncated episode bootstraps.
+
+        Args:
+            final_obs: With autoreset "same_step": Gymnasium's info["final_obs"], needed when an episode ended.
+            env_ids: The environments of the rows; all if None.
+            autoreset: The `autoreset_mode` of the environments: "next_step" (the step after an end is the reset),
+                "same_step", or "disabled" (call `reset()` yourself).
+            extra: Further fields of the step, if this memory has any.
+        """
+        steps = self._step_fields()
+        which = self._environments(env_ids)
+        n = len(which)
+        mode = choice(autoreset, "autoreset", AUTORESETS)
+        last = None if final_obs is None else steps.final_observations(final_obs, n)
+        first, count = self._core.step(
+            which, steps.step_arrays(action, extra, n), _row(reward, "reward", np.float64, n),
+            steps.observations(obs, n, "obs"), _row(terminated, "terminated", np.bool_, n),
+            _row(truncated, "truncated", np.bool_, n), last, mode)
+        return np.arange(first, first + count, dtype=np.uint64)
+
+    def _step_fields(self) -> _StepFields:
+        if self._steps is None:
+            raise UsageError("step() and reset() need the fields obs, action, reward, discount and next_obs (see "
+                             "Replay.for_spaces); use add() for other fields")
+        return self._steps
+
+    def _environments(self, env_ids: ArrayLike | None) -> NDArray[np.uint64]:
+        if env_ids is None:
+            return np.arange(self._options["num_envs"], dtype=np.uint64)
+        given = as_array(env_ids, "env_ids")
+        if given.dtype == np.bool_ and given.shape == (self._options["num_envs"],):
+            return np.flatnonzero(given).astype(np.uint64)
+        if given.dtype.kind not in "iu":
+            raise UsageError(f"env_ids must be whole numbers, or a mask of {self._options['num_envs']} bools")
+        return as_ids(given)
+
+    # Drawing
+
+    def sample(self, batch: int, *, importance_exponent: float = 0.4, weights: WeightsName = "batch_max",
+               out: Batch | None = None) -> Batch:
+        """Draws `batch` transitions with replacement.
+
+        Args:
+            importance_exponent: From 0 (all weights 1) to 1 (the bias of the draws is undone).
+            weights: Divided by the largest of the batch, by the largest that any item could get, or not at all.
+            out: An earlier batch of the same size, whose arrays are filled again.
+        """
+        normalization = NORMALIZATIONS.get(weights)
+        if normalization is None:
+            normalization = choice(weights, "weights", NORMALIZATIONS)
+        if not 0 <= importance_exponent <= 1:
+            number(importance_exponent, "importance_exponent", 0, 1)
+        if out is None:
+            out = self._new_batch(whole(batch, "batch", 1, _MOST_BATCH))
+        else:
+            check_out(out, batch, self)
+        self._core.sample(out._out, importance_exponent, normalization)
+        return out
+
+    def gather(self, ids: ArrayLike) -> Batch:
+        """The transitions with these ids, without a draw: their probabilities now, weights of 1."""
+        which = as_ids(ids)
+        batch = self._new_batch(len(which))
+        batch.ids[:] = which
+        batch.weights[:] = 1
+        self._core.read(which, batch.probabilities, True)
+        self._core.gather(batch._out)
+        return batch
+
+    def _new_batch(self, n: int) -> Batch:
+        arrays = {field.name: np.empty((n, *field.shape), field.dtype) for field in self._fields}
+        ids, probabilities = np.empty(n, np.uint64), np.empty(n)
+        weights = np.empty(n, np.float32)
+        masks = np.empty(n, np.uint64) if self._options["members"] > 1 else None
+        stacks = self._new_stacks(n)
+        out = (*arrays.values(), ids, probabilities, weights, masks, *stacks)
+        return Batch(*self._shown(arrays, stacks), self._options["members"], ids, probabilities, weights, masks, out)
+
+    def _new_stacks(self, n: int) -> tuple[Any, Any]:
+        return None, None
+
+    def _shown(self, arrays: dict[str, Any], stacks: tuple[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        return arrays, self._steps.tree(arrays) if self._steps and self._steps.is_tree else arrays
+
+    # Priorities
+
+    def set_priorities(self, ids: ArrayLike, priorities: ArrayLike) -> UpdateCounts:
+        """Sets priorities in order; returns how many entries were (updated, evicted, invalid).
+
+        Entries of items that are gone, and priorities that are NaN, infinite or negative, change nothing.
+        """
+        counts = self._core.set_priorities(ids, priorities)
+        if counts is None:
+            which = as_ids(ids)
+            counts = self._core.set_priorities(which, as_priorities(priorities, len(which)))
+        return UpdateCounts(*counts)
+
+    def set_priority_exponent(self, priority_exponent: float) -> None:
+        """Changes the exponent and derives all probabilities anew; takes time proportional to the capacity."""
+        self._core.set_priority_exponent(number(priority_exponent, "priority_exponent", 0, 4))
+        self._options["priority_exponent"] = float(priority_exponent)
+
+    def priority(self, ids: ArrayLike) -> NDArray[np.float64]:
+        """The priorities of items, before the exponent. Raises UsageError if one is gone."""
+        return self._read(ids, probabilities=False)
+
+    def probability(self, ids: ArrayLike) -> NDArray[np.float64]:
+        """The exact probabilities that one draw gives these items. Raises UsageError if one is gone."""
+        return self._read(ids, probabilities=True)
+
+    def _read(self, ids: ArrayLike, probabilities: bool) -> NDArray[np.float64]:
+        which = as_ids(ids)
+        values = np.empty(len(which))
+        self._core.read(which, values, probabilities)
+        return values
+
+    # State
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    @property
+    def capacity(self) -> int:
+        return int(self._options["capacity"])
+
+    @property
+    def fields(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+        """{name: (shape, dtype)}, as given to the constructor."""
+        return {field.name: (field.shape, field.dtype) for field in self._fields}
+
+    @property
+    def first_id(self) -> int:
+        """The oldest id in memory."""
+        return self._core.first_id
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next transition will get. The ids in memory are range(first_id, next_id)."""
+        return self._core.next_id
+
+    @property
+    def largest_priority(self) -> float:
+        """The priority that a new transition would get now."""
+        return self._core.largest_priority
+
+    @property
+    def counters(self) -> ReplayCounters:
+        return ReplayCounters(*self._core.counters())
+
+    @property
+    def priority_exponent(self) -> float:
+        return float(self._options["priority_exponent"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes everything to a file with checksums. The file appears under its name when it is complete."""
+        self._core.save(os.fspath(path), self._layout())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Replay:
+        """A memory from a file of `save()`. It continues bit for bit. Raises CorruptError if the file is damaged."""
+        path = os.fspath(path)
+        memory = cls._from_layout(_core.layout_of_file(path), path)
+        memory._core.load(path)
+        return memory
+
+    def __getstate__(self) -> bytes:
+        return self._core.state(self._layout())
+
+    def __setstate__(self, state: bytes) -> None:
+        memory = type(self)._from_layout(_core.layout_of_state(state), "the pickled replay memory")
+        memory._core.restore(state)
+        self.__dict__.update(memory.__dict__)
+
+    def _layout(self) -> bytes:
+        fields = [[field.name, field.shape, field.dtype.str] for field in self._fields]
+        return json.dumps({"format": _FORMAT, "kind": type(self)._kind, "fields": fields, "options": self._options,
+                           "seed": self._seed} | self._more_layout()).encode()
+
+    def _more_layout(self) -> dict[str, Any]:
+        return {}
+
+    _kind = "Replay"
+
+    @classmethod
+    def _from_layout(cls, layout: bytes, source: str) -> Replay:
+        try:
+            described = json.loads(layout)
+            known = described["format"] == _FORMAT and described["kind"] == cls._kind
+            fields = tuple(Field(name, tuple(shape), np.dtype(dtype)) for name, shape, dtype in described["fields"])
+            options, seed = described["options"], described["seed"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptError(f"{source}: the description of the memory cannot be read: {error}") from None
+        if not known:
+            raise UsageError(f"{source} is a {described.get('kind')} of format {described.get('format')}; this is "
+                             f"uper.{cls.__name__}, which reads format {_FORMAT}")
+        memory = cls.__new__(cls)
+        memory._restore_layout(described)
+        memory._make(fields, options, seed)
+        return memory
+
+    def _restore_layout(self, described: dict[str, Any]) -> None:
+        pass
+
+    def check(self) -> None:
+        """Raises InternalError if an invariant of the memory is broken; takes time proportional to the capacity."""
+        self._core.check()
+
+    def __repr__(self) -> str:
+        return f"<uper.{type(self).__name__}: {len(self):,} of {self.capacity:,} transitions>"
+
+
+class FrameReplay(Replay):
+    """A `Replay` for stacked pictures, which stores each picture once.
+
+    A million transitions of Atari's [4, 84, 84] observations take 7.3 GB. Observations are given and returned as whole
+    stacks. A picture that is already stored is found by its content, so any way of stacking works, and so do reset
+    observations that repeat a frame.
+
+    Args:
+        capacity: Most transitions. The oldest also leave when their frames must make room.
+        frame_shape: Of one picture, uint8.
+        stack: Pictures in an observation, 1 to 8.
+        stack_axis: Where they are in an observation: 0 for [stack, ...], -1 for [..., stack].
+        action: (shape, dtype) of an action.
+        fields: Further fields {name: (shape, dtype)}.
+        frame_capacity: Pictures in memory. The default suits episodes of at least 64 steps.
+        Other arguments: those of `Replay`.
+    """
+
+    _kind = "FrameReplay"
+
+    def __init__(self, capacity: int, frame_shape: tuple[int, ...] = (84, 84), stack: int = 4, *,
+                 stack_axis: int = 0, action: tuple[tuple[int, ...] | int, DTypeLike] = ((), np.int64),
+                 fields: Mapping[str, tuple[tuple[int, ...] | int, DTypeLike]] | None = None,
+                 frame_capacity: int | None = None, selector: SelectorName = "proportional",
+                 priority_exponent: float = 0.6, uniform_mix: float = 1e-3, stratified: bool = False,
+                 initial_priority: float = 1.0, largest_priority_decay: float = 1.0, members: int = 1,
+                 mask_probability: float = 1.0, n_step: int = 1, discount: float = 0.99, num_envs: int = 1,
+                 seed: int = 0) -> None:
+        parsed = parse_fields({"action": action, "reward": ((), np.float32), "discount": ((), np.float32),
+                               **(fields or {})})
+        options = self._common_options(capacity, selector, priority_exponent, uniform_mix, stratified,
+                                       initial_priority, largest_priority_decay, members, mask_probability, n_step,
+                                       discount, num_envs)
+        if stack_axis not in (0, -1):
+            raise UsageError(f"stack_axis must be 0 or -1, not {stack_axis!r}")
+        self._frame_shape = tuple(whole(side, "frame_shape", 1, 2**20) for side in frame_shape)
+        self._stack_axis = stack_axis
+        depth = whole(stack, "stack", 1, 8)
+        # Frames of unfinished transitions must stay, too.
+        unfinished = options["num_envs"] * (options["n_step"] + depth + 2)
+        default = options["capacity"] + options["capacity"] // 64 + 1024 + unfinished
+        chosen = default if frame_capacity is None else whole(frame_capacity, "frame_capacity", unfinished, 2**32 - 2)
+        options |= {"frame_bytes": int(np.prod(self._frame_shape, dtype=np.int64)), "stack": depth,
+                    "frame_capacity": chosen}
+        self._make(parsed, options, whole(seed, "seed", 0, 2**64 - 1))
+
+    @classmethod
+    def for_spaces(cls, capacity: int, observation_space: Any, action_space: Any, **options: Any) -> FrameReplay:
+        """A memory for pictures of a Box space, uint8 [stack, height, width] (or [height, width, stack] with
+        stack_axis=-1)."""
+        fields = space_fields(observation_space, action_space)
+        shape, dtype = fields.get("obs", ((), None))
+        if dtype != np.uint8 or len(shape) < 2:
+            raise UsageError("uper.FrameReplay is for pictures of type uint8, [stack, height, width]; use uper.Replay "
+                             f"for {observation_space}")
+        axis = options.get("stack_axis", 0)
+        frame = shape[1:] if axis == 0 else shape[:-1]
+        return cls(capacity, frame, shape[axis], action=fields["action"], **options)
+
+    def _make(self, fields: tuple[Field, ...], options: dict[str, Any], seed: int) -> None:
+        super()._make(fields, options, seed)
+        assert self._steps is not None
+        self._steps.stack = Field("obs", (options["stack"], *self._frame_shape), np.dtype(np.uint8))
+        self._steps.stack_axis = self._stack_axis
+
+    def _new_stacks(self, n: int) -> tuple[Any, Any]:
+        shape = (n, self._options["stack"], *self._frame_shape)
+        return np.empty(shape, np.uint8), np.empty(shape, np.uint8)
+
+    def _shown(self, arrays: dict[str, Any], stacks: tuple[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        obs, next_obs = (np.moveaxis(stack, 1, -1) if self._stack_axis == -1 else stack for stack in stacks)
+        shown = {"obs": obs, **arrays, "next_obs": next_obs}
+        return shown, shown
+
+    def add_frame(self, frame: ArrayLike) -> int:
+        """Stores a picture and returns its id, for `add()`. `step()` does this by itself."""
+        given = Field("frame", self._frame_shape, np.dtype(np.uint8)).convert(frame, 1)
+        return self._core.add_frame(given)
+
+    def add(self, *, obs: ArrayLike, next_obs: ArrayLike, priorities: ArrayLike | None = None,  # type: ignore[override]
+            **fields: ArrayLike) -> NDArray[np.uint64]:
+        """Stores transitions whose observations are ids of `add_frame()`: obs and next_obs [n, stack].
+
+        An id of -1 is a picture of zeros.
+        """
+        arrays, given = self._converted(fields, priorities)
+        count = len(next(iter(arrays.values())))
+        stacks = np.empty((count, 2, self._options["stack"]), np.uint64)
+        for place, ids in enumerate((obs, next_obs)):
+            array = as_array(ids, "obs")
+            if array.dtype.kind not in "iu" or array.reshape(count, -1).shape != (count, self._options["stack"]):
+                raise UsageError(f"obs and next_obs must be frame ids [{count}, {self._options['stack']}]")
+            stacks[:, place] = array.reshape(count, -1).astype(np.int64).view(np.uint64)
+        first, count = self._core.add_stacks(arrays, given, stacks)
+        return np.arange(first, first + count, dtype=np.uint64)
+
+    def _more_layout(self) -> dict[str, Any]:
+        return {"frame_shape": self._frame_shape, "stack_axis": self._stack_axis}
+
+    def _restore_layout(self, described: dict[str, Any]) -> None:
+        self._frame_shape = tuple(described["frame_shape"])
+        self._stack_axis = described["stack_axis"]
+
+
+def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Dict observations as one entry per field: {"obs": {"image": x}} becomes {"obs.image": x}."""
+    flat: dict[str, Any] = {}
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{name}.{key}": inner for key, inner in _flat(value).items()}
+        else:
+            flat[name] = value
+    return flat
+
+
+def _row(value: ArrayLike, name: str, dtype: DTypeLike, count: int) -> NDArray[Any]:
+    """One number per environment."""
+    array = np.ascontiguousarray(as_array(value, name), dtype)
+    if array.ndim == 0:
+        array = array.reshape(1)
+    if array.shape != (count,):
+        raise UsageError(f"{name} has shape {array.shape}; it must have one entry per environment: ({count},)")
+    return array
+
+
+class _StepFields:
+    """Which field is what for `step()`."""
+
+    stack: Field | None = None  # of an observation, if frames are stored
+    stack_axis = 0
+
+    def __init__(self, fields: tuple[Field, ...], names: dict[str, int], frames: bool) -> None:
+        self._fields = fields
+        self._names = names
+        self._observations = [] if frames else _named(names, "obs")
+        self._next_observations = [] if frames else [names["next_" + fields[i].name] for i in self._observations]
+        known = {*self._observations, *self._next_observations, names["reward"], names["discount"]}
+        self._step = [i for i in range(len(fields)) if i not in known]
+        self.is_tree = any("." in fields[i].name for i in range(len(fields)))
+
+    @classmethod
+    def find(cls, fields: tuple[Field, ...], frames: bool) -> _StepFields | None:
+        """None if the fields are not those of steps."""
+        names = {field.name: i for i, field in enumerate(fields)}
+        observations = _named(names, "obs")
+        numbers = all(name in names and fields[names[name]].shape == () and fields[names[name]].dtype in ("f4", "f8")
+                      for name in ("reward", "discount"))
+        pairs = all("next_" + fields[i].name in names and
+                    fields[names["next_" + fields[i].name]].bytes == fields[i].bytes for i in observations)
+        complete = numbers and pairs and bool(_named(names, "action")) and (frames or bool(observations))
+        return cls(fields, names, frames) if complete else None
+
+    def options(self) -> dict[str, Any]:
+        """For the C++ code."""
+        return {"observations": self._observations, "next_observations": self._next_observations,
+                "steps": self._step, "reward": self._names["reward"], "discount_field": self._names["discount"]}
+
+    def observations(self, obs: Tree, count: int, name: str) -> tuple[NDArray[Any], ...]:
+        """The arrays of observations, in the order of the C++ code."""
+        if self.stack is not None:
+            array = as_array(obs, name)
+            if self.stack_axis == -1 and array.ndim > 1:
+                array = np.moveaxis(array, -1, 1 if array.ndim == len(self.stack.shape) + 1 else 0)
+            return (self.stack.convert(array, count),)
+        flat = _flat({"obs": obs})
+        wanted = [self._fields[i].name for i in self._observations]
+        if set(flat) != set(wanted):
+            raise UsageError(f"{name} has {', '.join(sorted(flat))}; this memory stores {', '.join(sorted(wanted))}")
+        return tuple(self._fields[i].convert(flat[self._fields[i].name], count) for i in self._observations)
+
+    def final_observations(self, final_obs: Tree, count: int) -> tuple[NDArray[Any], ...]:
+        """Gymnasium gives an array of objects, which has None for environments that have not ended."""
+        if isinstance(final_obs, Mapping):
+            final_obs = {key: self._filled(value, f"obs.{key}") for key, value in final_obs.items()}
+        else:
+            final_obs = self._filled(final_obs, "obs")
+        return self.observations(final_obs, count, "final_obs")
+
+    def _filled(self, value: Any, name: str) -> Any:
+        if not (isinstance(value, np.ndarray) and value.dtype == object):
+            return value
+        present = [entry for entry in value if entry is not None]
+        if present and isinstance(present[0], Mapping):
+            return {key: self._filled(np.array([None if entry is None else entry[key] for entry in value] + [None],
+                                               object)[:-1], f"{name}.{key}") for key in present[0]}
+        empty = np.zeros_like(np.asarray(present[0])) if present else np.zeros(self._shape_of(name))
+        return np.stack([empty if entry is None else np.asarray(entry) for entry in value])
+
+    def _shape_of(self, name: str) -> tuple[int, ...]:
+        return self.stack.shape if self.stack is not None else self._fields[self._names[name]].shape
+
+    def step_arrays(self, action: Any, extra: Mapping[str, Any], count: int) -> tuple[NDArray[Any], ...]:
+        """The action and further fields of a step, in the order of the C++ code."""
+        flat = _flat({"action": action, **extra})
+        wanted = [self._fields[i].name for i in self._step]
+        if set(flat) != set(wanted):
+            raise UsageError(f"step() got {', '.join(sorted(flat))}; this memory stores {', '.join(sorted(wanted))}")
+        return tuple(self._fields[i].convert(flat[self._fields[i].name], count) for i in self._step)
+
+    def tree(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        """The arrays of a batch with dict observations joined."""
+        tree: dict[str, Any] = {}
+        for name, array in arrays.items():
+            *path, last = name.split(".")
+            place = tree
+            for part in path:
+                place = place.setdefault(part, {})
+            place[last] = array
+        return tree
+
+
+def _named(names: dict[str, int], name: str) -> list[int]:
+    """The fields of this name, or of the entries of a dict of this name."""
+    return [i for full, i in names.items() if full == name or full.startswith(name + ".")]
