@@ -6,18 +6,12 @@
 #include "uper/base/check.h"
 #include "uper/base/did_you_mean.h"
 #include "uper/base/files/csv_writer.h"
+#include "uper/base/overloaded.h"
 #include "uper/base/settings_text.h"
 #include "uper/train/config/config_fields.h"
 
 namespace uper {
 namespace {
-
-template <typename... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <typename... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
 
 // The text as a basic string of TOML.
 std::string Quoted(std::string_view text) {
