@@ -41,6 +41,8 @@ enum class PriorityRule {
 struct PriorityLimits {
   double aleatoric_floor = 1e-10;  // added to A wherever A is a denominator; > 0
   double cap = 100;                // largest priority handed out; > 0 and finite
+
+  bool operator==(const PriorityLimits&) const = default;
 };
 
 // The inputs of the rules. A rule reads only the fields that PriorityNeeds names.
