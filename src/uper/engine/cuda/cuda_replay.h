@@ -10,6 +10,7 @@
 #include "uper/nn/cuda/learner/replay_graph_nodes.h"
 #include "uper/nn/cuda/runtime/device_buffer.h"
 #include "uper/nn/cuda/runtime/graph.h"
+#include "uper/replay/ring.h"
 
 namespace uper::cuda {
 
@@ -74,7 +75,8 @@ class CudaReplay final : public DeviceReplay, private ReplayGraphNodes {
   void LaunchDecisions();
   void QueueBehindDecisions(int updates);
   const std::byte* FrameAt(std::uint32_t slot) const;
-  std::size_t SlotOf(std::uint64_t id) const { return id % spec_.capacity; }
+  Ring ring() const { return {spec_.capacity}; }
+  Ring frame_ring() const { return {spec_.frame_capacity}; }
   std::size_t size() const { return next_id_ - first_id_; }
 
   const DeviceReplaySpec spec_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "uper/base/random.h"
+#include "uper/replay/ring.h"
 
 namespace uper {
 
@@ -35,7 +36,7 @@ class MaskStore {
   std::size_t members() const { return options_.members; }
   std::size_t bytes_per_mask() const { return (options_.members + 7) / 8; }
 
-  // Draws the mask of a new id into slot id % capacity.
+  // Draws the mask of a new id into its slot of the ring.
   void Draw(std::uint64_t id);
   std::uint64_t Get(std::uint64_t id) const;
 
@@ -51,8 +52,10 @@ class MaskStore {
   }
 
  private:
+  std::size_t OffsetOf(std::uint64_t id) const { return ring_.SlotOf(id) * bytes_per_mask(); }
+
   MaskStoreOptions options_;
-  std::size_t capacity_;
+  Ring ring_;
   std::uint64_t threshold_;  // a word below it gives a 1
   RandomStream stream_;
   std::vector<std::uint8_t> bytes_;  // little-endian masks by slot
