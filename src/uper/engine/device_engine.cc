@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/check.h"
 #include "uper/replay/selectors/stored_priority.h"
 
@@ -108,7 +109,7 @@ class DeviceEngine final : public Engine {
   // its own.
   std::size_t RoundedUp(std::size_t views) const {
     constexpr std::size_t kGroup = 4;
-    return std::min<std::size_t>((views + kGroup - 1) / kGroup * kGroup, spec_.actors);
+    return std::min<std::size_t>(CeilDiv(views, kGroup) * kGroup, spec_.actors);
   }
 
   void ValueWholeObservations(std::span<const ActorView> views) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/random.h"
 #include "uper/replay/ring.h"
 
@@ -34,7 +35,7 @@ class MaskStore {
   MaskStore(std::size_t capacity, const MaskStoreOptions& options, RandomStream stream);
 
   std::size_t members() const { return options_.members; }
-  std::size_t bytes_per_mask() const { return (options_.members + 7) / 8; }
+  std::size_t bytes_per_mask() const { return CeilDiv<std::size_t>(options_.members, 8); }
 
   // Draws the mask of a new id into its slot of the ring.
   void Draw(std::uint64_t id);
@@ -48,7 +49,7 @@ class MaskStore {
   void CheckValid() const;
 
   static std::size_t MemoryBytes(std::size_t capacity, const MaskStoreOptions& options) {
-    return capacity * ((options.members + 7) / 8);
+    return capacity * CeilDiv<std::size_t>(options.members, 8);
   }
 
  private:
