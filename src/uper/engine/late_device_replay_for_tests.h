@@ -102,7 +102,6 @@ class LateDeviceReplay final : public DeviceReplay {
                               .gradient_norm = reported_.gradient_norm,
                               .massless = reported_.massless,
                               .ids = reported_.ids,
-                              .probabilities = reported_.probabilities,
                               .weights = reported_.weights,
                               .noisy = reported_.noisy,
                               .td_error = reported_.td_error,
@@ -153,7 +152,6 @@ class LateDeviceReplay final : public DeviceReplay {
     double gradient_norm = 0;
     bool massless = false;
     std::vector<std::uint64_t> ids;
-    std::vector<double> probabilities;
     std::vector<float> weights;
     std::vector<std::uint8_t> noisy;
     std::vector<double> td_error;
@@ -228,19 +226,19 @@ class LateDeviceReplay final : public DeviceReplay {
   void Draw(const Queued& update, Done& done) {
     done.ids = update.ids;
     done.weights = update.weights;
-    done.probabilities.resize(batch_);
     if (!spec_.samples_on_device) return;
     std::vector<uper::Draw> draws(batch_);
+    std::vector<double> probabilities;
     done.massless = selector_->SampleAt(update.uniforms, draws) > 0;
     done.ids.clear();
     for (std::size_t j = 0; j < batch_; ++j) {
       const std::size_t first = selector_->first_slot();
       done.ids.push_back(first_id_ + ring().RankOf(first, draws[j].slot));
-      done.probabilities[j] = draws[j].probability;
+      probabilities.push_back(draws[j].probability);
     }
     done.weights.resize(batch_);
     const bool smallest = spec_.normalization == WeightNormalization::kBufferMax;
-    ImportanceWeights(done.probabilities, static_cast<double>(selector_->size()),
+    ImportanceWeights(probabilities, static_cast<double>(selector_->size()),
                       update.importance_exponent, spec_.normalization,
                       smallest ? selector_->SmallestProbability() : 1, done.weights);
   }

@@ -380,12 +380,17 @@ DeviceUpdateReport CudaReplay::TakeReport() {
           .finite = header.update.finite != 0,
           .massless = header.massless != 0,
           .ids = ids_,
-          .probabilities = report_probabilities_.span().subspan(at, batch_),
           .weights = report_weights_.span().subspan(at, batch_),
           .noisy = report_noisy_.span().subspan(at, batch_),
           .td_error = report_td_.span().subspan(at, batch_),
           .uncertainty = report_uncertainty_.span().subspan(at, batch_),
           .priorities = report_priorities_.span().subspan(at, batch_)};
+}
+
+std::span<const double> CudaReplay::ReportedProbabilities() const {
+  UPER_CHECK(reported_ > 0, "no update was reported");
+  const std::size_t entry = (reported_ - 1) % kMaxUnreportedUpdates;
+  return report_probabilities_.span().subspan(entry * batch_, batch_);
 }
 
 void CudaReplay::BeginDecisions(std::span<const std::uint32_t> slots, int count) {

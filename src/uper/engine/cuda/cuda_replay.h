@@ -38,6 +38,9 @@ class CudaReplay final : public DeviceReplay, private ReplayGraphNodes {
   void GetPriorities(std::span<float> priorities, double& largest) override;
   void SetPriorities(std::span<const float> priorities, double largest) override;
 
+  // The probabilities of the draws of the last report, if the GPU drew. Only tests need them.
+  std::span<const double> ReportedProbabilities() const;
+
  private:
   // New records on their way to the GPU.
   struct Block {
