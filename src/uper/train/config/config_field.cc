@@ -1,4 +1,4 @@
-// The members of ConfigField: how one field reads and writes its value.
+#include "uper/train/config/config_field.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,6 @@
 #include "uper/base/files/csv_writer.h"
 #include "uper/base/overloaded.h"
 #include "uper/base/settings_text.h"
-#include "uper/train/config/config_fields.h"
 
 namespace uper {
 namespace {
@@ -180,6 +179,15 @@ void ConfigField::AssignText(std::string_view text, std::string_view where) cons
     }
   }
   Assign(value, where);
+}
+
+ConfigField& ConfigFieldList::Append(std::string_view key, ConfigField::Target target,
+                                     NumberRange range, std::string doc) {
+  fields_.push_back({.key = prefix_ + std::string(key),
+                     .target = std::move(target),
+                     .range = range,
+                     .doc = std::move(doc)});
+  return fields_.back();
 }
 
 }  // namespace uper

@@ -264,13 +264,4 @@ std::vector<std::string> ConfigKeyNames() {
   return names;
 }
 
-ConfigField& ConfigFieldList::Append(std::string_view key, ConfigField::Target target,
-                                     NumberRange range, std::string doc) {
-  fields_.push_back({.key = prefix_ + std::string(key),
-                     .target = std::move(target),
-                     .range = range,
-                     .doc = std::move(doc)});
-  return fields_.back();
-}
-
 }  // namespace uper
