@@ -73,7 +73,7 @@ struct PriorityRuleInfo {
   PriorityRule rule{};       // RegisterPriorityRule() sets it
   std::string_view name;     // as users write it
   std::string_view formula;  // for documents
-  PriorityNeeds needs;
+  PriorityNeeds needs = {};
   // It divides by A alone, so it needs a distribution of returns.
   bool divides_by_aleatoric = false;
   // It reads the disagreement E without the distance to the target, which is 0 for one member.
