@@ -5,7 +5,7 @@ set(UPER_ALL_COMPONENTS replay envs stats nn train cli)
 set(uper_replay_layers base core replay)
 set(uper_envs_layers base core envs)
 set(uper_stats_layers base stats)
-set(uper_nn_layers base core replay nn)
+set(uper_nn_layers base core nn)
 set(uper_train_layers base core replay envs checkpoint metrics nn engine train)
 set(uper_cli_layers ${uper_train_layers} tabular stats experiments cli)
 

@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Layer -> the layers that its files may include besides their own, lowest first; HACKING.md lists them in this order.
 _FORMULAS = ["uper/core", "uper/base"]
-_ENGINE = ["uper/nn", "uper/envs", "uper/replay", "uper/checkpoint", "uper/metrics", *_FORMULAS]
-_TRAIN = ["uper/engine", *_ENGINE]
+_ENGINE = ["uper/nn", "uper/replay", "uper/checkpoint", *_FORMULAS]
+_TRAIN = ["uper/engine", "uper/envs", "uper/metrics", *_ENGINE]
 _EXPERIMENTS = ["uper/train", "uper/tabular", "uper/stats", *_TRAIN]
 ALLOWED = {
     "uper/base": [],
@@ -22,7 +22,7 @@ ALLOWED = {
     "uper/stats": ["uper/base"],
     "uper/checkpoint": ["uper/base"],
     "uper/metrics": ["uper/checkpoint", "uper/base"],
-    "uper/nn": ["uper/replay", *_FORMULAS],
+    "uper/nn": _FORMULAS,
     "uper/engine": _ENGINE,
     "uper/train": _TRAIN,
     "experiments": _EXPERIMENTS,

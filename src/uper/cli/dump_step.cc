@@ -274,7 +274,7 @@ int RunDumpStep(const DumpStepOptions& options) {
   const LearnerSpec spec = LearnerSpecFrom(config, input);
   ThreadPool pool(ThreadsOf(config));
   WarnCpuFallback(config);
-  const std::unique_ptr<Learner> made = LearnerOn(ResolveDevice(config), spec, pool);
+  const std::unique_ptr<Learner> made = MakeLearnerOn(ResolveDevice(config), spec, pool);
   Learner& learner = *made;
   Initialize(config, options.seed, learner);
   const Transitions data =

@@ -24,6 +24,12 @@ std::string KindName(LayerKind kind) {
   return "";
 }
 
+Json ConvolutionSettings(const ConvolutionSpec& convolution) {
+  return {{"filters", convolution.filters},
+          {"kernel", convolution.kernel},
+          {"stride", convolution.stride}};
+}
+
 // The layers in the order of the forward pass. `inputs` and `outputs` are numbers per sample.
 Json LayerSettings(const NetworkSpec& network) {
   Json layers = Json::array();
@@ -34,9 +40,7 @@ Json LayerSettings(const NetworkSpec& network) {
                      {"outputs", layer.outputs()},
                      {"members", layer.members}};
     if (layer.kind == LayerKind::kConvolution) {
-      settings["filters"] = layer.convolution.filters;
-      settings["kernel"] = layer.convolution.kernel;
-      settings["stride"] = layer.convolution.stride;
+      settings.update(ConvolutionSettings(layer.convolution));
     }
     layers.push_back(settings);
   }
@@ -45,9 +49,8 @@ Json LayerSettings(const NetworkSpec& network) {
 
 Json NetworkSettings(const NetworkSpec& network, const NetworkConfig& config) {
   Json convolutions = Json::array();
-  for (const ConvolutionSpec& layer : network.convolutions) {
-    convolutions.push_back(
-        {{"filters", layer.filters}, {"kernel", layer.kernel}, {"stride", layer.stride}});
+  for (const ConvolutionSpec& convolution : network.convolutions) {
+    convolutions.push_back(ConvolutionSettings(convolution));
   }
   const bool planes = network.input.layout == InputLayout::kPlanes;
   return {{"description",

@@ -41,6 +41,8 @@ enum class PriorityRule {
 struct PriorityLimits {
   double aleatoric_floor = 1e-10;  // added to A wherever A is a denominator; > 0
   double cap = 100;                // largest priority handed out; > 0 and finite
+
+  bool operator==(const PriorityLimits&) const = default;
 };
 
 // The inputs of the rules. A rule reads only the fields that PriorityNeeds names.
@@ -71,7 +73,7 @@ struct PriorityRuleInfo {
   PriorityRule rule{};       // RegisterPriorityRule() sets it
   std::string_view name;     // as users write it
   std::string_view formula;  // for documents
-  PriorityNeeds needs;
+  PriorityNeeds needs = {};
   // It divides by A alone, so it needs a distribution of returns.
   bool divides_by_aleatoric = false;
   // It reads the disagreement E without the distance to the target, which is 0 for one member.

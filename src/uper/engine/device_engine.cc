@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/check.h"
 #include "uper/replay/selectors/stored_priority.h"
 
@@ -31,7 +32,12 @@ class DeviceEngine final : public Engine {
         weights_(uniforms_.size()),
         slots_(std::size_t{1} * spec.actors * replay.spec().stack_depth),
         values_(std::size_t{1} * spec.actors * actions_),
-        viewed_(values_.size()) {}
+        viewed_(values_.size()) {
+    const DeviceReplaySpec& memory = replay.spec();
+    UPER_CHECK(spec.rule == memory.rule && spec.limits == memory.limits &&
+                   spec.normalization == memory.normalization,
+               "the device must set the priorities and weights of the engine");
+  }
 
   Lookahead lookahead() const override {
     if (!spec_.overlap) return Lookahead::kNone;
@@ -103,7 +109,7 @@ class DeviceEngine final : public Engine {
   // its own.
   std::size_t RoundedUp(std::size_t views) const {
     constexpr std::size_t kGroup = 4;
-    return std::min<std::size_t>((views + kGroup - 1) / kGroup * kGroup, spec_.actors);
+    return std::min<std::size_t>(CeilDiv(views, kGroup) * kGroup, spec_.actors);
   }
 
   void ValueWholeObservations(std::span<const ActorView> views) {
@@ -182,7 +188,7 @@ class DeviceEngine final : public Engine {
   // Counts in the store what the device did. Returns the number of refused priorities.
   std::size_t Count(const DeviceUpdateReport& report) {
     UpdateCounts counts;
-    if (replay_.spec().rule != PriorityRule::kUniform) {
+    if (spec_.rule != PriorityRule::kUniform) {
       for (const Priority& priority : report.priorities) {
         ++(AcceptPriority(priority.value) ? counts.updated : counts.invalid);
       }

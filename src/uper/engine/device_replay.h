@@ -61,7 +61,6 @@ struct DeviceUpdateReport {
   bool finite = true;     // else this update and all later ones were skipped
   bool massless = false;  // no transition had mass: the draws were uniform
   std::span<const std::uint64_t> ids;
-  std::span<const double> probabilities;  // of draws on the GPU; only tests read them
   std::span<const float> weights;
   std::span<const std::uint8_t> noisy;  // RecordTail::noisy
   std::span<const double> td_error;

@@ -41,8 +41,7 @@ class LateDeviceReplay final : public DeviceReplay {
     if (transitions.first_id >= next_id_) {
       ResetSelector();
       first_id_ = next_id_ = transitions.first_id;
-      for (std::uint64_t i = 0; i < first_id_ % spec_.capacity;
-           ++i) {  // so that slots match the ids
+      for (std::uint64_t i = 0; i < ring().SlotOf(first_id_); ++i) {  // so that slots match the ids
         selector_->Append(1);
         selector_->RemoveOldest(1);
       }
@@ -50,14 +49,14 @@ class LateDeviceReplay final : public DeviceReplay {
     selector_->RemoveOldest(transitions.first_id - first_id_);
     first_id_ = transitions.first_id;
     for (; next_id_ < transitions.next_id; ++next_id_) {
-      transitions.read(next_id_, next_id_ + 1, Record(next_id_ % spec_.capacity));
+      transitions.read(next_id_, next_id_ + 1, Record(next_id_));
       selector_->Append(static_cast<float>(largest_));
     }
     if (spec_.stack_depth == 0) return;
     for (next_frame_ = std::max(next_frame_, frames.first_id); next_frame_ < frames.next_id;
          ++next_frame_) {
       const auto to = std::span(frames_).subspan(
-          next_frame_ % spec_.frame_capacity * spec_.frame_bytes, spec_.frame_bytes);
+          frame_ring().SlotOf(next_frame_) * spec_.frame_bytes, spec_.frame_bytes);
       const std::byte* reserved = FindReserved(next_frame_);
       if (reserved == nullptr) {
         frames.read(next_frame_, next_frame_ + 1, to);
@@ -103,7 +102,6 @@ class LateDeviceReplay final : public DeviceReplay {
                               .gradient_norm = reported_.gradient_norm,
                               .massless = reported_.massless,
                               .ids = reported_.ids,
-                              .probabilities = reported_.probabilities,
                               .weights = reported_.weights,
                               .noisy = reported_.noisy,
                               .td_error = reported_.td_error,
@@ -154,7 +152,6 @@ class LateDeviceReplay final : public DeviceReplay {
     double gradient_norm = 0;
     bool massless = false;
     std::vector<std::uint64_t> ids;
-    std::vector<double> probabilities;
     std::vector<float> weights;
     std::vector<std::uint8_t> noisy;
     std::vector<double> td_error;
@@ -167,6 +164,9 @@ class LateDeviceReplay final : public DeviceReplay {
     std::vector<std::byte> pixels;
   };
 
+  Ring ring() const { return {spec_.capacity}; }
+  Ring frame_ring() const { return {spec_.frame_capacity}; }
+
   // The pixels of a frame in reserved memory, stored or not; nullptr if the frame is not there.
   const std::byte* FindReserved(std::uint64_t frame) const {
     for (const Reserved& reserved : reserved_) {
@@ -178,7 +178,7 @@ class LateDeviceReplay final : public DeviceReplay {
 
   const std::byte* FrameAt(std::uint32_t slot) const {
     for (std::uint64_t frame = next_frame_; frame < next_frame_ + spec_.frame_capacity; ++frame) {
-      if (frame % spec_.frame_capacity != slot) continue;
+      if (frame_ring().SlotOf(frame) != slot) continue;
       if (const std::byte* reserved = FindReserved(frame)) return reserved;
     }
     return &frames_[slot * spec_.frame_bytes];
@@ -190,8 +190,8 @@ class LateDeviceReplay final : public DeviceReplay {
                                         .uniform_mix = spec_.uniform_mix});
   }
 
-  std::span<std::byte> Record(std::size_t slot) {
-    return std::span(records_).subspan(slot * spec_.record_bytes, spec_.record_bytes);
+  std::span<std::byte> Record(std::uint64_t id) {
+    return std::span(records_).subspan(ring().SlotOf(id) * spec_.record_bytes, spec_.record_bytes);
   }
 
   // `acting`: frames that are not stored yet may be used.
@@ -208,7 +208,7 @@ class LateDeviceReplay final : public DeviceReplay {
   }
 
   void Gather(std::uint64_t id, bool next, std::span<std::byte> to) {
-    const auto record = Record(id % spec_.capacity);
+    const auto record = Record(id);
     if (spec_.stack_depth == 0) {
       std::memcpy(to.data(), &record[next ? spec_.observation_bytes : 0], spec_.observation_bytes);
       return;
@@ -226,19 +226,19 @@ class LateDeviceReplay final : public DeviceReplay {
   void Draw(const Queued& update, Done& done) {
     done.ids = update.ids;
     done.weights = update.weights;
-    done.probabilities.resize(batch_);
     if (!spec_.samples_on_device) return;
     std::vector<uper::Draw> draws(batch_);
+    std::vector<double> probabilities;
     done.massless = selector_->SampleAt(update.uniforms, draws) > 0;
     done.ids.clear();
     for (std::size_t j = 0; j < batch_; ++j) {
       const std::size_t first = selector_->first_slot();
-      done.ids.push_back(first_id_ + Ring{spec_.capacity}.RankOf(first, draws[j].slot));
-      done.probabilities[j] = draws[j].probability;
+      done.ids.push_back(first_id_ + ring().RankOf(first, draws[j].slot));
+      probabilities.push_back(draws[j].probability);
     }
     done.weights.resize(batch_);
     const bool smallest = spec_.normalization == WeightNormalization::kBufferMax;
-    ImportanceWeights(done.probabilities, static_cast<double>(selector_->size()),
+    ImportanceWeights(probabilities, static_cast<double>(selector_->size()),
                       update.importance_exponent, spec_.normalization,
                       smallest ? selector_->SmallestProbability() : 1, done.weights);
   }
@@ -254,7 +254,7 @@ class LateDeviceReplay final : public DeviceReplay {
       Gather(done.ids[j], false, std::span(s_tm1).subspan(j * spec_.observation_bytes));
       Gather(done.ids[j], true, std::span(s_t).subspan(j * spec_.observation_bytes));
       RecordTail tail;
-      const auto record = Record(done.ids[j] % spec_.capacity);
+      const auto record = Record(done.ids[j]);
       std::memcpy(&tail, record.last(sizeof(tail)).data(), sizeof(tail));
       actions.push_back(tail.a_tm1);
       rewards.push_back(tail.r_t);
@@ -288,7 +288,7 @@ class LateDeviceReplay final : public DeviceReplay {
           spec_.limits));
       float stored = 0;
       if (!sets || !AcceptPriority(done.priorities[j].value, stored)) continue;
-      slots.push_back(static_cast<std::uint32_t>(done.ids[j] % spec_.capacity));
+      slots.push_back(static_cast<std::uint32_t>(ring().SlotOf(done.ids[j])));
       priorities.push_back(stored);
       largest_ = std::max(largest_, double{stored});
     }

@@ -110,11 +110,8 @@ void StackedPending::Slots(std::size_t environment, const std::optional<NextFram
     stack.Push(next->id);
   }
   UPER_CHECK(slots.size() == stack.frames().size(), "one slot a frame");
-  const std::size_t capacity = replay.observations().frame_capacity();
-  std::transform(stack.frames().begin(), stack.frames().end(), slots.begin(), [&](auto frame) {
-    return frame == kZeroFrame ? FrameStore::kZeroSlot
-                               : static_cast<std::uint32_t>(frame % capacity);
-  });
+  std::transform(stack.frames().begin(), stack.frames().end(), slots.begin(),
+                 [&](std::uint64_t frame) { return replay.observations().SlotOf(frame); });
 }
 
 void StackedPending::WriteRecord(const Replay& replay, std::uint64_t id,

@@ -64,6 +64,7 @@ class StoreOf final : public TransitionStore {
     }
   }
 
+  const ReplayBuffer& buffer() const override { return replay_.buffer(); }
   ReplayBuffer& mutable_buffer() override { return replay_.mutable_buffer(); }
   void Sample(const WeightOptions& options, const BatchView& out) override {
     replay_.Sample(options, out);

@@ -67,9 +67,7 @@ class TransitionStore {
   virtual void StackSlots(std::size_t environment, const std::optional<NextFrame>& next,
                           std::span<std::uint32_t> slots) const = 0;
 
-  const ReplayBuffer& buffer() const {
-    return const_cast<TransitionStore*>(this)->mutable_buffer();
-  }
+  virtual const ReplayBuffer& buffer() const = 0;
   virtual ReplayBuffer& mutable_buffer() = 0;
   virtual void Sample(const WeightOptions& options, const BatchView& out) = 0;
   // Whether injected noise touched a transition. REQUIRES: buffer().Contains(id).

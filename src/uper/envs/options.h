@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <variant>
 
 namespace uper {
 
@@ -60,6 +62,37 @@ struct EnvironmentOptions {
   void Validate() const;
 
   friend bool operator==(const EnvironmentOptions&, const EnvironmentOptions&) = default;
+};
+
+// The values that a number of EnvironmentOptions may have.
+struct OptionRange {
+  using Field = std::variant<int EnvironmentOptions::*, std::int64_t EnvironmentOptions::*,
+                             double EnvironmentOptions::*>;
+
+  std::string_view name;  // of the field, and of its key in a configuration
+  Field field;
+  double low = 0;
+  double high = 0;                  // inclusive
+  std::string_view minus_one = {};  // what -1 stands for; empty: -1 is not special
+
+  constexpr bool Contains(double value) const {  // false for NaN
+    return (low <= value && value <= high) || (!minus_one.empty() && value == -1);
+  }
+};
+
+// The only statement of the ranges: Validate() and the configuration read it.
+inline constexpr OptionRange kOptionRanges[] = {
+    {"sticky", &EnvironmentOptions::sticky, 0, 1, "the environment's own"},
+    {"time_limit_frames", &EnvironmentOptions::time_limit_frames, 0, 0x1p53,
+     "the environment's own"},  // 2^53: doubles are exact up to here
+    {"mode", &EnvironmentOptions::mode, 0, 255, "the game's default"},
+    {"difficulty", &EnvironmentOptions::difficulty, 0, 255, "the game's default"},
+    {"frame_size", &EnvironmentOptions::frame_size, 16, 160},  // 160: the width of the screen
+    {"noop_max_frames", &EnvironmentOptions::noop_max_frames, 0, 10'000, "the protocol's"},
+    {"reward_noise_sd", &EnvironmentOptions::reward_noise_sd, 0, 1e6},
+    {"reward_noise_share", &EnvironmentOptions::reward_noise_share, 0, 1},
+    {"noisy_channels", &EnvironmentOptions::noisy_channels, 0, 64},
+    {"random_action_probability", &EnvironmentOptions::random_action_probability, 0, 1},
 };
 
 // The suite `noisy-minatar`: the five MinAtar games as published, plus noise that no agent can

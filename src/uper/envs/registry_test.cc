@@ -109,10 +109,12 @@ TEST(RegistryTest, OptionsOutOfRangeAreNamed) {
   expect({.sticky = std::nan("")}, "sticky");
   expect({.time_limit_frames = -2}, "time_limit_frames");
   expect({.mode = -2}, "mode");
+  expect({.mode = 256}, "mode");
   expect({.difficulty = -2}, "difficulty");
   expect({.frame_size = 15}, "frame_size");
   expect({.frame_size = 161}, "frame_size");
   expect({.noop_max_frames = -2}, "noop_max_frames");
+  expect({.noop_max_frames = 10'001}, "noop_max_frames");
   expect({.reward_noise_sd = -1}, "reward_noise_sd");
   expect({.reward_noise_sd = INFINITY}, "reward_noise_sd");
   expect({.reward_noise_share = 1.1}, "reward_noise_share");

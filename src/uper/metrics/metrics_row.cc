@@ -2,16 +2,10 @@
 
 #include "uper/base/files/csv_writer.h"
 #include "uper/base/markdown.h"
+#include "uper/base/overloaded.h"
 
 namespace uper {
 namespace {
-
-template <typename... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <typename... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
 
 std::optional<double> ValueOf(const MetricsWindow& window, const MetricsColumn::Source& source) {
   using Result = std::optional<double>;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/error.h"
 
 namespace uper {
@@ -20,7 +21,7 @@ FloatBuffer::FloatBuffer(std::size_t size) : size_(size) {
   if (size == 0) return;
   const bool large = size * sizeof(float) >= 2 * kHugePage;
   const std::size_t alignment = large ? kHugePage : kCacheLine;
-  const std::size_t bytes = (size * sizeof(float) + alignment - 1) / alignment * alignment;
+  const std::size_t bytes = CeilDiv(size * sizeof(float), alignment) * alignment;
   void* memory = std::aligned_alloc(alignment, bytes);
   if (memory == nullptr) {
     throw Error(ErrorKind::kResources, "no memory for " + std::to_string(bytes) + " bytes");

@@ -93,8 +93,6 @@ class NStepAccumulator {
     return emitted_;
   }
 
-  std::size_t pending_steps() const { return pending_.actions.size(); }
-
   const State& GetState() const { return pending_; }
   // Throws Error(kCorrupt) and changes nothing if the state does not fit.
   void SetState(State state) {

@@ -35,7 +35,7 @@ TEST(NStepAccumulator, TerminationEmitsAllTailsWithoutBootstrap) {
   Step(accumulator, 1, {.reward = 1, .discount = 0.5}, 11);
   EXPECT_EQ(Step(accumulator, 2, {.reward = 2, .discount = 0.5, .terminated = true}, 12),
             (Emitted{{10, 1, 2, 0, 12}, {11, 2, 2, 0, 12}}));
-  EXPECT_EQ(accumulator.pending_steps(), 0U);
+  EXPECT_TRUE(accumulator.GetState().actions.empty());
 }
 
 TEST(NStepAccumulator, TruncationEmitsAllTailsBootstrappingFromTheFinalObservation) {

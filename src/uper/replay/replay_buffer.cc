@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "uper/base/check.h"
-#include "uper/replay/ring.h"
 #include "uper/replay/selectors/stored_priority.h"
 
 namespace uper {
@@ -98,7 +97,7 @@ void ReplayBuffer::Sample(const WeightOptions& options, const SampleView& out) {
   counters_.drawn += count;
   const std::size_t first_slot = selector_->first_slot();
   for (std::size_t j = 0; j < count; ++j) {
-    out.ids[j] = first_id() + Ring{capacity()}.RankOf(first_slot, draws_[j].slot);
+    out.ids[j] = first_id() + ring().RankOf(first_slot, draws_[j].slot);
     out.probabilities[j] = draws_[j].probability;
   }
   const bool needs_smallest = options.normalization == WeightNormalization::kBufferMax;
@@ -123,7 +122,7 @@ UpdateCounts ReplayBuffer::SetPriorities(std::span<const std::uint64_t> ids,
     } else if (ids[j] >= next_id_ || !stored) {
       ++counts.invalid;
     } else {
-      const std::size_t slot = Ring{capacity()}.SlotAt(first_slot, ids[j] - first);
+      const std::size_t slot = ring().SlotAt(first_slot, ids[j] - first);
       slots_.push_back(static_cast<std::uint32_t>(slot));
       priorities_.push_back(*stored);
       NotePriority(*stored);
@@ -186,7 +185,7 @@ ReplayBufferState ReplayBuffer::GetState() const {
 void ReplayBuffer::SetState(const ReplayBufferState& state) {
   const std::uint64_t items = state.selector.priorities.size();
   if (state.next_id < items || state.first_id != state.next_id - items ||
-      state.selector.first_slot != state.first_id % capacity() ||
+      state.selector.first_slot != SlotOf(state.first_id) ||
       AcceptPriority(state.largest_priority).value_or(0) == 0) {
     throw Error(ErrorKind::kCorrupt, "replay buffer state contradicts itself");
   }
@@ -200,7 +199,7 @@ void ReplayBuffer::SetState(const ReplayBufferState& state) {
 void ReplayBuffer::CheckValid() const {
   selector_->CheckValid();
   UPER_CHECK(next_id_ >= size(), "more items than ids");
-  UPER_CHECK(selector_->first_slot() == first_id() % capacity(), "ids and slots are out of step");
+  UPER_CHECK(selector_->first_slot() == SlotOf(first_id()), "ids and slots are out of step");
   UPER_CHECK(counters_.added - counters_.evicted == size(), "items are not accounted for");
   UPER_CHECK(AcceptPriority(largest_priority_).value_or(0) > 0, "bad largest priority");
 }

@@ -8,6 +8,7 @@
 
 #include "uper/base/random.h"
 #include "uper/core/importance_weights.h"
+#include "uper/replay/ring.h"
 #include "uper/replay/selectors/make_selector.h"
 
 namespace uper {
@@ -72,7 +73,7 @@ struct ReplayBufferState {
 };
 
 // Joins ids and a selector: it decides which items are live and how likely each draw is. It has no
-// data; storages keep the data by slot = id % capacity (transition_replay.h).
+// data; storages keep the data by slot (transition_replay.h).
 //
 // Ids count up from 0 and are never reused; the live items are the contiguous range [first_id,
 // next_id), at most `capacity` of them, the oldest leaving first. New items get the largest raw
@@ -90,7 +91,7 @@ class ReplayBuffer {
   std::uint64_t first_id() const { return next_id_ - size(); }
   std::uint64_t next_id() const { return next_id_; }
   bool Contains(std::uint64_t id) const { return id - first_id() < size(); }
-  std::size_t SlotOf(std::uint64_t id) const { return id % capacity(); }
+  std::size_t SlotOf(std::uint64_t id) const { return ring().SlotOf(id); }
 
   // Both return the new item's id.
   std::uint64_t Add();
@@ -138,6 +139,7 @@ class ReplayBuffer {
   void CheckValid() const;
 
  private:
+  Ring ring() const { return {capacity()}; }
   std::uint64_t Append(float priority);
   std::uint64_t AppendStored();
   void NotePriority(float priority);

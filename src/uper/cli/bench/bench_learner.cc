@@ -93,7 +93,7 @@ ResidentTimes MeasureResident(const MeasureOptions& options, SyntheticGpuRun& lo
 
 LearnerTimes MeasureLearner(const BenchLearnerOptions& options, const RunConfig& config,
                             const LearnerSpec& spec, ThreadPool& pool, const StopFlag& stop) {
-  const std::unique_ptr<Learner> learner = LearnerOn(ResolveDevice(config), spec, pool);
+  const std::unique_ptr<Learner> learner = MakeLearnerOn(ResolveDevice(config), spec, pool);
   InitializeLearner(config, *learner);
   const RandomBatch batch(config, spec, ObservationsOf(options));
   std::vector<float> q(std::size_t{kManyActs} * spec.network.actions);

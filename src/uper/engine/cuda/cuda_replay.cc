@@ -7,7 +7,6 @@
 
 #include "uper/base/check.h"
 #include "uper/nn/cuda/runtime/mailbox.h"
-#include "uper/replay/ring.h"
 #include "uper/replay/selectors/stored_priority.h"
 
 namespace uper::cuda {
@@ -158,7 +157,7 @@ std::span<std::byte> CudaReplay::ReserveFrames(std::uint64_t first, std::size_t 
   AwaitAppend(reserved.read_by);
   reserved.first = first;
   reserved.end = first + count;
-  reserved.first_slot = first % spec_.frame_capacity;
+  reserved.first_slot = frame_ring().SlotOf(first);
   return reserved.pixels.span().first(count * spec_.frame_bytes);
 }
 
@@ -196,7 +195,7 @@ void CudaReplay::AwaitAppend(std::uint64_t append) {
 void CudaReplay::Stage(const AppendBatch& append, Block* block, ReservedFrames* reserved) {
   LaunchStaged();
   staged_ = append;
-  if (spec_.stack_depth > 0) staged_first_slot_ = append.first_frame % spec_.frame_capacity;
+  if (spec_.stack_depth > 0) staged_first_slot_ = frame_ring().SlotOf(append.first_frame);
   staged_block_ = block;
   staged_reserved_ = reserved;
   first_id_ = append.first_id;
@@ -284,7 +283,7 @@ void CudaReplay::QueueBehindDecisions(int updates) {
 
 // Writes the inputs of an update's draw.
 void CudaReplay::PutInputs(const DeviceUpdate& update, std::size_t entry) {
-  inputs_[entry] = {.first_slot = SlotOf(first_id_),
+  inputs_[entry] = {.first_slot = ring().SlotOf(first_id_),
                     .size = size(),
                     .importance_exponent = update.importance_exponent};
   if (spec_.samples_on_device) {
@@ -295,7 +294,7 @@ void CudaReplay::PutInputs(const DeviceUpdate& update, std::size_t entry) {
                "one id and one weight per draw");
     for (std::size_t j = 0; j < batch_; ++j) {
       UPER_CHECK(update.ids[j] - first_id_ < size(), "no such transition");
-      given_slots_[entry * batch_ + j] = static_cast<std::uint32_t>(SlotOf(update.ids[j]));
+      given_slots_[entry * batch_ + j] = static_cast<std::uint32_t>(ring().SlotOf(update.ids[j]));
     }
     std::copy(update.weights.begin(), update.weights.end(), &given_weights_[entry * batch_]);
   }
@@ -371,22 +370,27 @@ std::optional<DeviceUpdateReport> CudaReplay::AwaitReport() {
 DeviceUpdateReport CudaReplay::TakeReport() {
   const std::size_t entry = reported_++ % kMaxUnreportedUpdates;
   const ReplayReportHeader& header = report_headers_[entry];
-  const std::size_t first_slot = SlotOf(first_ids_[entry]);
+  const std::size_t first_slot = ring().SlotOf(first_ids_[entry]);
   const std::size_t at = entry * batch_;
   for (std::size_t j = 0; j < batch_; ++j) {
-    ids_[j] = first_ids_[entry] + Ring{spec_.capacity}.RankOf(first_slot, report_slots_[at + j]);
+    ids_[j] = first_ids_[entry] + ring().RankOf(first_slot, report_slots_[at + j]);
   }
   return {.loss = header.update.loss,
           .gradient_norm = header.update.gradient_norm,
           .finite = header.update.finite != 0,
           .massless = header.massless != 0,
           .ids = ids_,
-          .probabilities = report_probabilities_.span().subspan(at, batch_),
           .weights = report_weights_.span().subspan(at, batch_),
           .noisy = report_noisy_.span().subspan(at, batch_),
           .td_error = report_td_.span().subspan(at, batch_),
           .uncertainty = report_uncertainty_.span().subspan(at, batch_),
           .priorities = report_priorities_.span().subspan(at, batch_)};
+}
+
+std::span<const double> CudaReplay::ReportedProbabilities() const {
+  UPER_CHECK(reported_ > 0, "no update was reported");
+  const std::size_t entry = (reported_ - 1) % kMaxUnreportedUpdates;
+  return report_probabilities_.span().subspan(entry * batch_, batch_);
 }
 
 void CudaReplay::BeginDecisions(std::span<const std::uint32_t> slots, int count) {
@@ -419,15 +423,14 @@ void CudaReplay::AwaitActionValues(int count, std::span<float> q) {
 const std::byte* CudaReplay::FrameAt(std::uint32_t slot) const {
   if (slot == FrameStore::kZeroSlot) return nullptr;
   UPER_CHECK(slot < spec_.frame_capacity, "no such frame");
-  const Ring ring{spec_.frame_capacity};
   if (staged_) {
-    const std::size_t index = ring.RankOf(staged_first_slot_, slot);
+    const std::size_t index = frame_ring().RankOf(staged_first_slot_, slot);
     if (index < static_cast<std::size_t>(staged_->frame_count)) {
       return staged_->frames + index * spec_.frame_bytes;
     }
   }
   for (const ReservedFrames& reserved : reserved_frames_) {
-    const std::uint64_t frame = reserved.first + ring.RankOf(reserved.first_slot, slot);
+    const std::uint64_t frame = reserved.first + frame_ring().RankOf(reserved.first_slot, slot);
     if (frame >= next_frame_ && frame < reserved.end) return ReservedPixels(reserved, frame);
   }
   return frames_.data() + slot * spec_.frame_bytes;
@@ -446,7 +449,7 @@ void CudaReplay::GetPriorities(std::span<float> priorities, double& largest) {
   numbers_.Download(host_numbers_.span(), learner_.stream());
   CheckCuda(cudaStreamSynchronize(learner_.stream()), "waiting for the GPU");
   for (std::size_t i = 0; i < priorities.size(); ++i) {
-    priorities[i] = host_priorities_[SlotOf(first_id_ + i)];
+    priorities[i] = host_priorities_[ring().SlotOf(first_id_ + i)];
   }
   largest = host_numbers_[0].largest_priority;
 }
@@ -462,7 +465,7 @@ void CudaReplay::SetPriorities(std::span<const float> priorities, double largest
   numbers.largest_priority = largest;
   numbers.positive_count = 0;
   for (std::size_t i = 0; i < priorities.size(); ++i) {
-    host_priorities_[SlotOf(first_id_ + i)] = priorities[i];
+    host_priorities_[ring().SlotOf(first_id_ + i)] = priorities[i];
     numbers.positive_count += priorities[i] > 0 ? 1 : 0;
   }
   priorities_.Upload(host_priorities_.span(), learner_.stream());

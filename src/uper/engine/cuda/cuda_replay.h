@@ -10,6 +10,7 @@
 #include "uper/nn/cuda/learner/replay_graph_nodes.h"
 #include "uper/nn/cuda/runtime/device_buffer.h"
 #include "uper/nn/cuda/runtime/graph.h"
+#include "uper/replay/ring.h"
 
 namespace uper::cuda {
 
@@ -36,6 +37,9 @@ class CudaReplay final : public DeviceReplay, private ReplayGraphNodes {
   void PrelaunchDecision() override;
   void GetPriorities(std::span<float> priorities, double& largest) override;
   void SetPriorities(std::span<const float> priorities, double largest) override;
+
+  // The probabilities of the draws of the last report, if the GPU drew. Only tests need them.
+  std::span<const double> ReportedProbabilities() const;
 
  private:
   // New records on their way to the GPU.
@@ -74,7 +78,8 @@ class CudaReplay final : public DeviceReplay, private ReplayGraphNodes {
   void LaunchDecisions();
   void QueueBehindDecisions(int updates);
   const std::byte* FrameAt(std::uint32_t slot) const;
-  std::size_t SlotOf(std::uint64_t id) const { return id % spec_.capacity; }
+  Ring ring() const { return {spec_.capacity}; }
+  Ring frame_ring() const { return {spec_.frame_capacity}; }
   std::size_t size() const { return next_id_ - first_id_; }
 
   const DeviceReplaySpec spec_;

@@ -7,7 +7,6 @@
 
 #include "uper/base/random.h"
 #include "uper/engine/cuda/cuda_replay.h"
-#include "uper/engine/gpu_replay.h"
 #include "uper/nn/cpu/cpu_learner.h"
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/initialization.h"
@@ -189,7 +188,7 @@ struct Pair {
         pool(1),
         cpu(SmallSpec(stack), pool),
         gpu(SmallSpec(stack)),
-        memory(MakeGpuReplay(spec, gpu)),
+        memory(std::make_unique<CudaReplay>(spec, gpu)),
         buffer({.capacity = spec.capacity,
                 .selection = {.priority_exponent = spec.priority_exponent,
                               .uniform_mix = spec.uniform_mix},
@@ -221,7 +220,7 @@ struct Pair {
   ThreadPool pool;
   cpu::CpuLearner cpu;
   CudaLearner gpu;
-  std::unique_ptr<DeviceReplay> memory;
+  std::unique_ptr<CudaReplay> memory;
   ReplayBuffer buffer;
 };
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "uper/engine/cuda/cuda_replay_for_tests.h"
+#include "uper/engine/gpu_replay.h"
 
 namespace uper::cuda {
 namespace {

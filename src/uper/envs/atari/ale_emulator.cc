@@ -22,90 +22,58 @@ using ale::stella::TIA;
 // and the state of the bus. (A frame with few lines shows the rest of the frame before the last.)
 // They decide the pixels of the next frames, so we save them here. The members are private: in
 // standard C++, only arguments of an explicit instantiation may name them without a change of ALE's
-// sources.
-template <typename Tag, typename Tag::type Member>
+// sources. The instantiation for a tag defines the MemberOf() that is declared for that tag.
+template <typename Tag, auto Member>
 struct Reveal {
-  friend typename Tag::type MemberOf(Tag) { return Member; }
+  friend auto MemberOf(Tag) { return Member; }
 };
-struct BallMask {
-  using type = const std::uint8_t* TIA::*;
-  friend type MemberOf(BallMask);
-};
+struct BallMask {};
+auto MemberOf(BallMask);
 template struct Reveal<BallMask, &TIA::myCurrentBLMask>;
-struct Missile0Mask {
-  using type = const std::uint8_t* TIA::*;
-  friend type MemberOf(Missile0Mask);
-};
+struct Missile0Mask {};
+auto MemberOf(Missile0Mask);
 template struct Reveal<Missile0Mask, &TIA::myCurrentM0Mask>;
-struct Missile1Mask {
-  using type = const std::uint8_t* TIA::*;
-  friend type MemberOf(Missile1Mask);
-};
+struct Missile1Mask {};
+auto MemberOf(Missile1Mask);
 template struct Reveal<Missile1Mask, &TIA::myCurrentM1Mask>;
-struct Player0Mask {
-  using type = const std::uint8_t* TIA::*;
-  friend type MemberOf(Player0Mask);
-};
+struct Player0Mask {};
+auto MemberOf(Player0Mask);
 template struct Reveal<Player0Mask, &TIA::myCurrentP0Mask>;
-struct Player1Mask {
-  using type = const std::uint8_t* TIA::*;
-  friend type MemberOf(Player1Mask);
-};
+struct Player1Mask {};
+auto MemberOf(Player1Mask);
 template struct Reveal<Player1Mask, &TIA::myCurrentP1Mask>;
-struct PlayfieldMask {
-  using type = const std::uint32_t* TIA::*;
-  friend type MemberOf(PlayfieldMask);
-};
+struct PlayfieldMask {};
+auto MemberOf(PlayfieldMask);
 template struct Reveal<PlayfieldMask, &TIA::myCurrentPFMask>;
-struct FramePointer {
-  using type = std::uint8_t* TIA::*;
-  friend type MemberOf(FramePointer);
-};
+struct FramePointer {};
+auto MemberOf(FramePointer);
 template struct Reveal<FramePointer, &TIA::myFramePointer>;
-struct PartialFrame {
-  using type = bool TIA::*;
-  friend type MemberOf(PartialFrame);
-};
+struct PartialFrame {};
+auto MemberOf(PartialFrame);
 template struct Reveal<PartialFrame, &TIA::myPartialFrameFlag>;
-struct FrameGreyed {
-  using type = bool TIA::*;
-  friend type MemberOf(FrameGreyed);
-};
+struct FrameGreyed {};
+auto MemberOf(FrameGreyed);
 template struct Reveal<FrameGreyed, &TIA::myFrameGreyed>;
-struct DataBus {
-  using type = std::uint8_t System::*;
-  friend type MemberOf(DataBus);
-};
+struct DataBus {};
+auto MemberOf(DataBus);
 template struct Reveal<DataBus, &System::myDataBusState>;
-struct LastAccessWasRead {
-  using type = bool M6502::*;
-  friend type MemberOf(LastAccessWasRead);
-};
+struct LastAccessWasRead {};
+auto MemberOf(LastAccessWasRead);
 template struct Reveal<LastAccessWasRead, &M6502::myLastAccessWasRead>;
-struct BallTable {
-  using type = std::uint8_t (*)[4][4][320];
-  friend type MemberOf(BallTable);
-};
+struct BallTable {};
+auto MemberOf(BallTable);
 template struct Reveal<BallTable, &TIA::ourBallMaskTable>;
-struct DisabledTable {
-  using type = const std::uint8_t (*)[640];
-  friend type MemberOf(DisabledTable);
-};
+struct DisabledTable {};
+auto MemberOf(DisabledTable);
 template struct Reveal<DisabledTable, &TIA::ourDisabledMaskTable>;
-struct MissileTable {
-  using type = std::uint8_t (*)[4][8][4][320];
-  friend type MemberOf(MissileTable);
-};
+struct MissileTable {};
+auto MemberOf(MissileTable);
 template struct Reveal<MissileTable, &TIA::ourMissleMaskTable>;
-struct PlayerTable {
-  using type = std::uint8_t (*)[4][2][8][320];
-  friend type MemberOf(PlayerTable);
-};
+struct PlayerTable {};
+auto MemberOf(PlayerTable);
 template struct Reveal<PlayerTable, &TIA::ourPlayerMaskTable>;
-struct PlayfieldTable {
-  using type = std::uint32_t (*)[2][160];
-  friend type MemberOf(PlayfieldTable);
-};
+struct PlayfieldTable {};
+auto MemberOf(PlayfieldTable);
 template struct Reveal<PlayfieldTable, &TIA::ourPlayfieldTable>;
 
 // A pointer into one of the mask tables, as a number that means the same in every process.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/check.h"
 
 // The compiler vectorizes the plain loops below. If it can, it also compiles them for AVX2; the
@@ -31,7 +32,7 @@ constexpr std::size_t kPixelValues = std::tuple_size_v<ScreenTable>;
 constexpr int kHalf = 1 << (kBilinearBits - 1);
 
 std::size_t Stride(int size) {
-  return (static_cast<std::size_t>(size) + kLaneColumns - 1) / kLaneColumns * kLaneColumns;
+  return CeilDiv(static_cast<std::size_t>(size), kLaneColumns) * kLaneColumns;
 }
 
 // One row of `width` pixels to gray. Most pixels are the same in both frames.

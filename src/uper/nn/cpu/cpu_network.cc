@@ -340,7 +340,7 @@ void CpuNetwork::Update(int pass_index, std::span<const float> d_out, const Opti
   const OptimizerBuffers head = range(torso, layout_.size() - torso);
   const float* hidden = passes_[pass_index].activations.back().data();
   const int head_tasks = head_.weight_tasks();
-  const int torso_tasks = static_cast<int>((torso + kUpdatePiece - 1) / kUpdatePiece);
+  const int torso_tasks = static_cast<int>(CeilDiv(torso, kUpdatePiece));
   // The tasks of the head lie in the middle: each of two threads gets half of them, as in the other
   // passes.
   const int head_begin = torso_tasks / 2;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/check.h"
 #include "uper/nn/cpu/cpu_optimizer.h"
 #include "uper/nn/cpu/kernels/simd_inl.h"
@@ -340,7 +341,7 @@ double SumOfSquares(std::span<const float> values) {
 
 void CopyParameters(std::span<const float> from, std::span<float> to, ThreadPool& pool) {
   UPER_CHECK(from.size() == to.size(), "parameters of another network");
-  pool.ParallelTasks(static_cast<int>((from.size() + kCopyPiece - 1) / kCopyPiece), [&](int task) {
+  pool.ParallelTasks(static_cast<int>(CeilDiv(from.size(), kCopyPiece)), [&](int task) {
     const std::size_t begin = task * kCopyPiece;
     std::copy_n(from.data() + begin, std::min(kCopyPiece, from.size() - begin), to.data() + begin);
   });

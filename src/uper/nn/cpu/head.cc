@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/check.h"
 #include "uper/nn/cpu/kernels/dot_gemm.h"
 #include "uper/nn/cpu/kernels/elementwise.h"
@@ -194,8 +195,8 @@ void Head::MemberMeans(const HeadMeanWeights& means, const float* hidden, int ba
   // Members that share their hidden units are columns of one gemm.
   const int gemms = spec_.separate_hidden ? spec_.members : 1;
   const int columns = spec_.members / gemms * spec_.actions;
-  const int pieces = (batch + kMeanSamples - 1) / kMeanSamples;
-  const int vectors = (columns + kLanes - 1) / kLanes;
+  const int pieces = CeilDiv(batch, kMeanSamples);
+  const int vectors = CeilDiv(columns, kLanes);
   const double work = 1.0 * gemms * batch * hidden_ * vectors * kLanes;
   ForEachTask(pool_, gemms * pieces, work, [&](int task, int) {
     const int gemm = task / pieces;
@@ -235,7 +236,7 @@ void Head::BeginBackward(std::span<const int> actions, const float* d_out, int b
 }
 
 void Head::BackwardHidden(const float* w, const float* d_out, int batch, float* d_hidden) {
-  const int blocks = (hidden_ + kHiddenRows - 1) / kHiddenRows;
+  const int blocks = CeilDiv(hidden_, kHiddenRows);
   const double work = 1.0 * batch * hidden_ * spec_.member_outputs();
   if (spec_.outputs == 1) {
     return ForEachTask(pool_, spec_.actions, work,

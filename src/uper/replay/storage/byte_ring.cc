@@ -5,7 +5,7 @@
 namespace uper {
 
 ByteRing::ByteRing(std::size_t capacity, std::size_t record_bytes)
-    : capacity_(capacity),
+    : ring_{capacity},
       record_bytes_(record_bytes),
       bytes_(std::make_unique_for_overwrite<std::byte[]>(capacity * record_bytes)) {
   UPER_CHECK(capacity >= 1 && record_bytes >= 1, "a storage needs records");
@@ -18,7 +18,7 @@ void ByteRing::Put(std::uint64_t id, std::span<const std::byte> record) {
 
 std::size_t ByteRing::RowsIn(std::size_t bytes) const {
   UPER_CHECK(bytes % record_bytes_ == 0, "not a whole number of records");
-  UPER_CHECK(bytes / record_bytes_ <= capacity_, "more records than there are slots");
+  UPER_CHECK(bytes / record_bytes_ <= capacity(), "more records than there are slots");
   return bytes / record_bytes_;
 }
 

@@ -7,18 +7,20 @@
 #include <span>
 #include <type_traits>
 
+#include "uper/replay/ring.h"
+
 namespace uper {
 
-// Fixed-size byte records by id, in the ring slot = id % capacity. The replay buffer beside it
-// decides which ids are live. A record never changes once written, so a range of ids can be saved
-// as an immutable segment (CopyOut) and put back (CopyIn). Memory is reserved at construction and
-// becomes resident as it is filled. O(record_bytes) per call. Not thread-safe.
+// Fixed-size byte records by id, in the slots of a Ring. The replay buffer beside it decides which
+// ids are live. A record never changes once written, so a range of ids can be saved as an immutable
+// segment (CopyOut) and put back (CopyIn). Memory is reserved at construction and becomes resident
+// as it is filled. O(record_bytes) per call. Not thread-safe.
 class ByteRing {
  public:
   // REQUIRES: capacity >= 1, record_bytes >= 1.
   ByteRing(std::size_t capacity, std::size_t record_bytes);
 
-  std::size_t capacity() const { return capacity_; }
+  std::size_t capacity() const { return ring_.capacity; }
   std::size_t record_bytes() const { return record_bytes_; }
 
   // REQUIRES: a record of record_bytes().
@@ -38,10 +40,10 @@ class ByteRing {
   }
 
  private:
-  std::byte* At(std::uint64_t id) const { return bytes_.get() + (id % capacity_) * record_bytes_; }
+  std::byte* At(std::uint64_t id) const { return bytes_.get() + ring_.SlotOf(id) * record_bytes_; }
   std::size_t RowsIn(std::size_t bytes) const;
 
-  std::size_t capacity_;
+  Ring ring_;
   std::size_t record_bytes_;
   std::unique_ptr<std::byte[]> bytes_;
 };

@@ -32,17 +32,22 @@ std::uint64_t FrameStore::first_frame() const {
   return next_frame_ - std::min<std::uint64_t>(next_frame_, frame_capacity());
 }
 
+std::uint32_t FrameStore::SlotOf(std::uint64_t frame) const {
+  if (frame == kZeroFrame) return kZeroSlot;
+  return static_cast<std::uint32_t>(frame_ring().SlotOf(frame));
+}
+
 std::uint8_t* FrameStore::FrameAt(std::size_t slot) const {
   return frames_.get() + slot * options_.frame_bytes;
 }
 
 std::uint32_t* FrameStore::StacksOf(std::uint64_t id) const {
-  return stacks_.get() + (id % capacity()) * stacks_width();
+  return stacks_.get() + Ring{capacity()}.SlotOf(id) * stacks_width();
 }
 
 std::span<const std::uint8_t> FrameStore::Frame(std::uint64_t frame) const {
   UPER_CHECK(frame >= first_frame() && frame < next_frame_, "a frame that is not stored");
-  return {FrameAt(frame % frame_capacity()), options_.frame_bytes};
+  return {FrameAt(frame_ring().SlotOf(frame)), options_.frame_bytes};
 }
 
 std::span<const std::uint32_t> FrameStore::StackSlots(std::uint64_t id) const {
@@ -52,7 +57,7 @@ std::span<const std::uint32_t> FrameStore::StackSlots(std::uint64_t id) const {
 
 std::uint64_t FrameStore::AddFrame(std::span<const std::uint8_t> pixels) {
   UPER_CHECK(pixels.size() == options_.frame_bytes, "a frame of the wrong size");
-  const std::size_t slot = next_frame_ % frame_capacity();
+  const std::size_t slot = frame_ring().SlotOf(next_frame_);
   first_valid_id_ = std::max(first_valid_id_, last_user_[slot]);
   last_user_[slot] = 0;
   std::memcpy(FrameAt(slot), pixels.data(), pixels.size());
@@ -80,9 +85,9 @@ void FrameStore::Put(std::uint64_t id, const FrameStack& s_tm1, const FrameStack
   std::uint32_t* slots = StacksOf(id);
   for (const FrameStack* stack : {&s_tm1, &s_t}) {
     for (const std::uint64_t frame : stack->frames()) {
-      const std::size_t slot = frame % frame_capacity();
-      if (frame != kZeroFrame) last_user_[slot] = id + 1;
-      *slots++ = frame == kZeroFrame ? kZeroSlot : static_cast<std::uint32_t>(slot);
+      const std::uint32_t slot = SlotOf(frame);
+      if (slot != kZeroSlot) last_user_[slot] = id + 1;
+      *slots++ = slot;
     }
   }
   ++next_id_;
@@ -148,7 +153,7 @@ void FrameStore::CheckState(const State& state, std::uint64_t first, std::uint64
 void FrameStore::RestoreFrames(std::uint64_t first, std::span<const std::uint8_t> pixels) {
   UPER_CHECK(pixels.size() % options_.frame_bytes == 0, "frames come whole");
   for (; !pixels.empty(); pixels = pixels.subspan(options_.frame_bytes)) {
-    std::memcpy(FrameAt(first++ % frame_capacity()), pixels.data(), options_.frame_bytes);
+    std::memcpy(FrameAt(frame_ring().SlotOf(first++)), pixels.data(), options_.frame_bytes);
   }
 }
 

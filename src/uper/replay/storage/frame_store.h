@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "uper/core/frame_stack.h"
+#include "uper/replay/ring.h"
 
 namespace uper {
 
@@ -56,6 +57,8 @@ class FrameStore {
   std::size_t observation_bytes() const { return options_.frame_bytes * options_.stack_depth; }
   std::uint64_t next_frame() const { return next_frame_; }
   std::uint64_t first_frame() const;
+  // The slot where a frame is stored, now or later; kZeroSlot for kZeroFrame.
+  std::uint32_t SlotOf(std::uint64_t frame) const;
   // Transitions with a smaller id can no longer be gathered.
   std::uint64_t first_valid_id() const { return first_valid_id_; }
 
@@ -72,7 +75,7 @@ class FrameStore {
   void Gather(std::uint64_t id, std::span<std::byte> s_tm1, std::span<std::byte> s_t) const;
 
   // For saving in segments: the pixels of a frame with first_frame() <= frame < next_frame(), and
-  // the slots (frame % frame_capacity, or kZeroSlot) of a stored transition's frames, [2, depth].
+  // the slots (SlotOf) of a stored transition's frames, [2, depth].
   std::span<const std::uint8_t> Frame(std::uint64_t frame) const;
   std::span<const std::uint32_t> StackSlots(std::uint64_t id) const;
 
@@ -94,6 +97,7 @@ class FrameStore {
   std::uint32_t* StacksOf(std::uint64_t id) const;
   void CheckFrames(const FrameStack& stack) const;
   void CopyStack(std::span<const std::uint32_t> slots, std::span<std::byte> out) const;
+  Ring frame_ring() const { return {frame_capacity()}; }
   std::uint8_t* FrameAt(std::size_t slot) const;
   void CheckState(const State& state, std::uint64_t first, std::uint64_t next) const;
 

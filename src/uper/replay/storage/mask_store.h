@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "uper/base/arithmetic.h"
 #include "uper/base/random.h"
+#include "uper/replay/ring.h"
 
 namespace uper {
 
@@ -33,9 +35,9 @@ class MaskStore {
   MaskStore(std::size_t capacity, const MaskStoreOptions& options, RandomStream stream);
 
   std::size_t members() const { return options_.members; }
-  std::size_t bytes_per_mask() const { return (options_.members + 7) / 8; }
+  std::size_t bytes_per_mask() const { return CeilDiv<std::size_t>(options_.members, 8); }
 
-  // Draws the mask of a new id into slot id % capacity.
+  // Draws the mask of a new id into its slot of the ring.
   void Draw(std::uint64_t id);
   std::uint64_t Get(std::uint64_t id) const;
 
@@ -47,12 +49,14 @@ class MaskStore {
   void CheckValid() const;
 
   static std::size_t MemoryBytes(std::size_t capacity, const MaskStoreOptions& options) {
-    return capacity * ((options.members + 7) / 8);
+    return capacity * CeilDiv<std::size_t>(options.members, 8);
   }
 
  private:
+  std::size_t OffsetOf(std::uint64_t id) const { return ring_.SlotOf(id) * bytes_per_mask(); }
+
   MaskStoreOptions options_;
-  std::size_t capacity_;
+  Ring ring_;
   std::uint64_t threshold_;  // a word below it gives a 1
   RandomStream stream_;
   std::vector<std::uint8_t> bytes_;  // little-endian masks by slot

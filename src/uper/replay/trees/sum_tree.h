@@ -20,10 +20,9 @@ class SumTree {
   std::size_t capacity() const { return tree_.size(); }
   double Total() const { return tree_.root(); }
   double Get(std::size_t slot) const { return tree_.leaf(slot); }
-  // Largest mass a slot may have: the sum of `capacity` of them is still finite.
-  double max_mass() const { return max_mass_; }
 
-  // REQUIRES: 0 <= mass <= max_mass() for all masses; otherwise the whole batch is refused.
+  // REQUIRES: 0 <= mass <= DBL_MAX / (2 * capacity) for all masses, so that their sum is finite;
+  // otherwise the whole batch is refused.
   void Set(std::size_t slot, double mass);
   void SetMany(std::span<const std::uint32_t> slots, std::span<const double> masses);
   void Prefetch(std::size_t slot) const { tree_.Prefetch(slot); }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "uper/base/arithmetic.h"
 #include "uper/core/host_device.h"
 
 namespace uper {
@@ -76,7 +77,7 @@ struct TreeShape {
     std::size_t nodes = 0;
     std::size_t values = leaves;
     do {
-      values = (values + kTreeFanOut - 1) / kTreeFanOut;  // nodes of this level, values of the next
+      values = CeilDiv(values, kTreeFanOut);  // nodes of this level, values of the next
       level_begin[levels++] = nodes;
       nodes += values;
     } while (values > 1);

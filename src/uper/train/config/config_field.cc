@@ -1,4 +1,4 @@
-// The members of ConfigField: how one field reads and writes its value.
+#include "uper/train/config/config_field.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,18 +6,11 @@
 #include "uper/base/check.h"
 #include "uper/base/did_you_mean.h"
 #include "uper/base/files/csv_writer.h"
+#include "uper/base/overloaded.h"
 #include "uper/base/settings_text.h"
-#include "uper/train/config/config_fields.h"
 
 namespace uper {
 namespace {
-
-template <typename... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <typename... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
 
 // The text as a basic string of TOML.
 std::string Quoted(std::string_view text) {
@@ -186,6 +179,15 @@ void ConfigField::AssignText(std::string_view text, std::string_view where) cons
     }
   }
   Assign(value, where);
+}
+
+ConfigField& ConfigFieldList::Append(std::string_view key, ConfigField::Target target,
+                                     NumberRange range, std::string doc) {
+  fields_.push_back({.key = prefix_ + std::string(key),
+                     .target = std::move(target),
+                     .range = range,
+                     .doc = std::move(doc)});
+  return fields_.back();
 }
 
 }  // namespace uper

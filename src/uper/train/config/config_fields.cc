@@ -9,6 +9,15 @@ constexpr NumberRange kProbability{0, 1};
 NumberRange AtLeast(double low, double high = kMaxCount) { return {.low = low, .high = high}; }
 NumberRange Positive(double high) { return {.low = 0, .high = high, .open_low = true}; }
 
+// The range of an environment's key. Does not compile for a name without one.
+consteval NumberRange OptionRangeOf(std::string_view name) {
+  for (const OptionRange& range : kOptionRanges) {
+    if (range.name != name) continue;
+    return {.low = range.minus_one.empty() ? range.low : -1, .high = range.high};
+  }
+  throw "envs/options.h states no such range";
+}
+
 void ListRun(RunConfig& c, ConfigFieldList& list) {
   list.Table("");
   list.Add("frames", c.frames, AtLeast(1),
@@ -58,14 +67,14 @@ void ListEnvironment(EnvironmentConfig& c, ConfigFieldList& list) {
   EnvironmentOptions& o = c.options;
   list.Table("environment");
   list.Add("name", c.name, "The game: see `uper list envs`.");
-  list.Add("sticky", o.sticky, NumberRange{-1, 1},
+  list.Add("sticky", o.sticky, OptionRangeOf("sticky"),
            "Probability that a step (Atari: a frame) repeats the last executed action; -1: the "
            "environment's own (MinAtar 0.1, Atari by its protocol).");
   list.Add("difficulty_ramping", o.difficulty_ramping,
            "MinAtar: the game becomes harder as it goes on.");
   list.Add("minimal_actions", o.minimal_actions,
            "MinAtar: offer only the actions that do something. Published results use all six.");
-  list.Add("time_limit_frames", o.time_limit_frames, AtLeast(-1),
+  list.Add("time_limit_frames", o.time_limit_frames, OptionRangeOf("time_limit_frames"),
            "Truncate an episode after this many frames (the agent bootstraps); 0: never; "
            "-1: the environment's own (Atari 108,000, others never).");
   list.Add("protocol", o.protocol,
@@ -76,26 +85,27 @@ void ListEnvironment(EnvironmentConfig& c, ConfigFieldList& list) {
       .on_resume = OnResume::kFree;
   list.Add("full_action_set", o.full_action_set,
            "Atari: all 18 actions instead of those that the game uses.");
-  list.Add("mode", o.mode, AtLeast(-1, 255), "Atari: mode of the game; -1: its default.");
-  list.Add("difficulty", o.difficulty, AtLeast(-1, 255),
+  list.Add("mode", o.mode, OptionRangeOf("mode"), "Atari: mode of the game; -1: its default.");
+  list.Add("difficulty", o.difficulty, OptionRangeOf("difficulty"),
            "Atari: difficulty of the game; -1: its default.");
   list.Add("episodic_life", o.episodic_life, "Atari: a lost life ends the episode.");
-  list.Add("frame_size", o.frame_size, AtLeast(16, 160),
+  list.Add("frame_size", o.frame_size, OptionRangeOf("frame_size"),
            "Atari: width and height of an observation.");
-  list.Add("noop_max_frames", o.noop_max_frames, AtLeast(-1, 10'000),
+  list.Add("noop_max_frames", o.noop_max_frames, OptionRangeOf("noop_max_frames"),
            "Atari: an episode starts with 1 to this many idle frames; 0: none; -1: the "
            "protocol's (dqn-zoo 30, dopamine 0).");
   list.Add("cached_reset", o.cached_reset,
            "Atari: every game starts from the state after the console's first reset. false: "
            "the console is reset for each game (68 frames), and earlier games can influence "
            "later ones.");
-  list.Add("reward_noise_sd", o.reward_noise_sd, NumberRange{0, 1e6},
+  list.Add("reward_noise_sd", o.reward_noise_sd, OptionRangeOf("reward_noise_sd"),
            "Injected noise: standard deviation of a Gaussian added to rewards; 0: none.");
-  list.Add("reward_noise_share", o.reward_noise_share, kProbability,
+  list.Add("reward_noise_share", o.reward_noise_share, OptionRangeOf("reward_noise_share"),
            "Share of the states (chosen by a fixed hash) whose rewards get that noise.");
-  list.Add("noisy_channels", o.noisy_channels, AtLeast(0, 64),
+  list.Add("noisy_channels", o.noisy_channels, OptionRangeOf("noisy_channels"),
            "\"Noisy TV\": this many additional observation channels with random cells.");
-  list.Add("random_action_probability", o.random_action_probability, kProbability,
+  list.Add("random_action_probability", o.random_action_probability,
+           OptionRangeOf("random_action_probability"),
            "Probability that the environment replaces the action by a uniformly drawn one.");
 }
 
@@ -252,15 +262,6 @@ std::vector<std::string> ConfigKeyNames() {
   std::vector<std::string> names;
   for (const ConfigField& field : ConfigFields(config)) names.push_back(field.key);
   return names;
-}
-
-ConfigField& ConfigFieldList::Append(std::string_view key, ConfigField::Target target,
-                                     NumberRange range, std::string doc) {
-  fields_.push_back({.key = prefix_ + std::string(key),
-                     .target = std::move(target),
-                     .range = range,
-                     .doc = std::move(doc)});
-  return fields_.back();
 }
 
 }  // namespace uper

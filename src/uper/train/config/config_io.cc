@@ -7,6 +7,7 @@
 #include "uper/base/check.h"
 #include "uper/base/did_you_mean.h"
 #include "uper/base/markdown.h"
+#include "uper/train/config/config_fields.h"
 
 namespace uper {
 namespace {

@@ -121,6 +121,33 @@ TEST(ConfigTest, RangesAreEnforcedAtBothEndsOfEveryNumber) {
   }
 }
 
+// The field behind a number; nullptr for other types.
+const void* NumberBehind(const ConfigField& field) {
+  if (const auto* number = std::get_if<int*>(&field.target)) return *number;
+  if (const auto* number = std::get_if<std::int64_t*>(&field.target)) return *number;
+  if (const auto* number = std::get_if<double*>(&field.target)) return *number;
+  return nullptr;
+}
+
+TEST(ConfigTest, EveryNumberOfTheEnvironmentHasTheRangeOfItsField) {
+  RunConfig config;
+  std::map<std::string, ConfigField> numbers;
+  for (const ConfigField& field : ConfigFields(config)) {
+    const bool is_option = field.key.starts_with("environment.");
+    if (is_option && NumberBehind(field) != nullptr) numbers[field.key] = field;
+  }
+  EXPECT_EQ(numbers.size(), std::size(kOptionRanges));
+  for (const OptionRange& option : kOptionRanges) {
+    const ConfigField& field = numbers["environment." + std::string(option.name)];
+    const auto behind = [&](auto member) -> const void* {
+      return &(config.environment.options.*member);
+    };
+    EXPECT_EQ(NumberBehind(field), std::visit(behind, option.field)) << option.name;
+    EXPECT_EQ(field.range.low, option.minus_one.empty() ? option.low : -1) << option.name;
+    EXPECT_EQ(field.range.high, option.high) << option.name;
+  }
+}
+
 TEST(ConfigTest, WrongTypesAreRefusedForEveryKey) {
   RunConfig config;
   for (const ConfigField& field : ConfigFields(config)) {

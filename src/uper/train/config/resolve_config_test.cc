@@ -8,6 +8,7 @@
 #include "uper/base/files/files_for_tests.h"
 #include "uper/train/config/agent_files.h"
 #include "uper/train/config/config_check.h"
+#include "uper/train/config/config_fields.h"
 #include "uper/train/config/config_io.h"
 
 namespace uper {

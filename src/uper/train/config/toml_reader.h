@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "uper/train/config/config_fields.h"
+#include "uper/train/config/config_field.h"
 
 namespace uper {
 

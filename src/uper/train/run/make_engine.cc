@@ -40,8 +40,7 @@ void AddEngine(const RunConfig& config, const EnvironmentSpec& environment, int 
                         .overlap = Overlaps(config, on_device),
                         .normalization = config.replay.weight_normalization,
                         .rule = config.agent.priority,
-                        .limits = {.aleatoric_floor = config.agent.aleatoric_floor,
-                                   .cap = config.agent.priority_cap}};
+                        .limits = PriorityLimitsFrom(config)};
   parts.engine = on_device ? MakeDeviceEngine(spec, *parts.learner, *parts.store,
                                               *parts.device_replay, *parts.record)
                            : MakeHostEngine(spec, *parts.learner, *parts.store, *parts.record);

@@ -2,6 +2,10 @@
 
 namespace uper {
 
+PriorityLimits PriorityLimitsFrom(const RunConfig& config) {
+  return {.aleatoric_floor = config.agent.aleatoric_floor, .cap = config.agent.priority_cap};
+}
+
 TransitionStoreOptions StoreOptionsFrom(const RunConfig& config, const EnvironmentSpec& spec) {
   const ReplayConfig& replay = config.replay;
   return {.replay = {.buffer = {.capacity = static_cast<std::size_t>(replay.capacity_transitions),
@@ -37,8 +41,7 @@ std::optional<DeviceReplaySpec> DeviceReplaySpecFrom(const RunConfig& config,
                         .initial_priority = buffer.initial_priority,
                         .largest_priority_decay = buffer.largest_priority_decay,
                         .rule = config.agent.priority,
-                        .limits = {.aleatoric_floor = config.agent.aleatoric_floor,
-                                   .cap = config.agent.priority_cap}};
+                        .limits = PriorityLimitsFrom(config)};
   if (store.stacks_frames()) {
     spec.stack_depth = environment.frame_stack;
     spec.frame_bytes = store.observation_bytes;

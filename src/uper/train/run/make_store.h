@@ -2,12 +2,15 @@
 
 #include <optional>
 
+#include "uper/core/priority.h"
 #include "uper/engine/device_replay.h"
 #include "uper/engine/transition_store.h"
 #include "uper/envs/environment.h"
 #include "uper/train/config/config.h"
 
 namespace uper {
+
+PriorityLimits PriorityLimitsFrom(const RunConfig& config);
 
 // The options of the store for a configuration. Stacked frames are stored once each, other
 // observations whole.

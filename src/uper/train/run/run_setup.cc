@@ -58,13 +58,14 @@ std::string CpuFallbackReason(const RunConfig& config) {
   return falls_back && QueryGpu().built ? QueryGpu().unusable_because : "";
 }
 
-std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool) {
+std::unique_ptr<Learner> MakeLearnerOn(DeviceChoice device, const LearnerSpec& spec,
+                                       ThreadPool& pool) {
   if (device == DeviceChoice::kCuda) return MakeGpuLearner(spec);
   return MakeCpuLearner(spec, pool);
 }
 
 std::unique_ptr<Learner> MakeLearnerFor(const RunConfig& config, ThreadPool& pool) {
-  return LearnerOn(ResolveDevice(config), LearnerSpecFrom(config, SpecFor(config)), pool);
+  return MakeLearnerOn(ResolveDevice(config), LearnerSpecFrom(config, SpecFor(config)), pool);
 }
 
 TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool) try {
@@ -79,7 +80,7 @@ TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool) try {
     parts.learner = MakeGpuLearner(learner);
     parts.device_replay = MakeGpuReplay(*memory, *parts.learner);
   } else {
-    parts.learner = LearnerOn(ResolveDevice(config), learner, pool);
+    parts.learner = MakeLearnerOn(ResolveDevice(config), learner, pool);
   }
   InitializeLearner(config, *parts.learner);
   AddEngine(config, environment, ThreadsOf(config), parts);

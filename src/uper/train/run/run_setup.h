@@ -31,13 +31,14 @@ DeviceChoice ResolveDevice(const RunConfig& config);
 // build does not support GPUs.
 std::string CpuFallbackReason(const RunConfig& config);
 // A learner with parameters that are not initialized. The pool must outlive it.
-std::unique_ptr<Learner> LearnerOn(DeviceChoice device, const LearnerSpec& spec, ThreadPool& pool);
+std::unique_ptr<Learner> MakeLearnerOn(DeviceChoice device, const LearnerSpec& spec,
+                                       ThreadPool& pool);
 
 EnvironmentSpec SpecFor(const RunConfig& config);  // of its environment
 // Throws what MakeEnvironmentFor() would throw.
 void CheckEnvironmentFor(const RunConfig& config);
 std::unique_ptr<Environment> MakeEnvironmentFor(const RunConfig& config, std::uint64_t index);
-// As LearnerOn(), for the configuration's device, network and environment.
+// As MakeLearnerOn(), for the configuration's device, network and environment.
 std::unique_ptr<Learner> MakeLearnerFor(const RunConfig& config, ThreadPool& pool);
 // Throws Error(kResources) if there is not enough memory.
 TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool);

@@ -7,6 +7,7 @@
 #include "uper/base/did_you_mean.h"
 #include "uper/base/error.h"
 #include "uper/train/config/agent_files.h"
+#include "uper/train/config/config_fields.h"
 #include "uper/train/config/config_io.h"
 #include "uper/train/config/resolve_config.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "uper/base/arithmetic.h"
 #include "uper/nn/cpu/kernels/elementwise.h"
 #include "uper/nn/cpu/kernels/gemm.h"
 
@@ -22,7 +23,7 @@ Convolution::Convolution(const ImageShape& input, const ConvolutionSpec& spec)
       kernel_(spec.kernel),
       stride_(spec.stride),
       window_row_(spec.kernel * input.channels),
-      blocks_per_row_((window_row_ + kConvolutionWeightRows - 1) / kConvolutionWeightRows),
+      blocks_per_row_(CeilDiv(window_row_, kConvolutionWeightRows)),
       group_(std::max(1, kChain / positions())) {
   const std::ptrdiff_t line = std::ptrdiff_t{1} * input.width * input.channels;
   for (int row = 0; row < kernel_; ++row) {

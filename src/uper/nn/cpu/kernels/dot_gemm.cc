@@ -9,6 +9,7 @@
 #include <array>
 #include <utility>
 
+#include "uper/base/arithmetic.h"
 #include "uper/nn/cpu/kernels/dot_gemm.h"
 #include "uper/nn/cpu/kernels/simd_inl.h"
 
@@ -118,15 +119,15 @@ void AddDotSegment(const DotProblem& p, int row, int rows, int column, int segme
   const bool last = segment + 1 == p.segments;
   pass.next = last ? rows * p.a_row_stride - p.a_segments[segment] + p.a_segments[0]
                    : p.a_segments[segment + 1] - p.a_segments[segment];
-  int groups = (p.length + kPartialSums - 1) / kPartialSums;
+  int groups = CeilDiv(p.length, kPartialSums);
   int first = 0;  // term
-  for (int pieces = (groups + kHeldGroups - 1) / kHeldGroups; pieces > 0; --pieces) {
-    const int depth = (groups + pieces - 1) / pieces;
+  for (int pieces = CeilDiv(groups, kHeldGroups); pieces > 0; --pieces) {
+    const int depth = CeilDiv(groups, pieces);
     pass.a = a + first;
     pass.lanes = std::min(kPartialSums, p.length - first - (depth - 1) * kPartialSums);
     int done = 0;
-    for (int parts = (count + kHeldColumns - 1) / kHeldColumns; parts > 0; --parts) {
-      const int width = (count - done + parts - 1) / parts;
+    for (int parts = CeilDiv(count, kHeldColumns); parts > 0; --parts) {
+      const int width = CeilDiv(count - done, parts);
       for (int n = 0; n < width; ++n) {
         const int place = active[done + n];
         pass.b[n] = p.b + p.b_columns[column + place] + p.b_segments[segment] + first;
@@ -160,8 +161,8 @@ void DotBlock(const DotProblem& p, int row, int rows, int column, int columns) {
 
 void DotGemmImpl(const DotProblem& p) {
   int column = 0;
-  for (int blocks = (p.columns + kDotColumns - 1) / kDotColumns; blocks > 0; --blocks) {
-    const int columns = (p.columns - column + blocks - 1) / blocks;
+  for (int blocks = CeilDiv(p.columns, kDotColumns); blocks > 0; --blocks) {
+    const int columns = CeilDiv(p.columns - column, blocks);
     for (int row = 0; row < p.rows; row += kDotRows) {
       DotBlock(p, row, std::min(kDotRows, p.rows - row), column, columns);
     }

@@ -9,6 +9,7 @@
 #include <array>
 #include <utility>
 
+#include "uper/base/arithmetic.h"
 #include "uper/nn/cpu/kernels/gemm.h"
 #include "uper/nn/cpu/kernels/simd_inl.h"
 
@@ -193,11 +194,11 @@ inline constexpr auto kMaskedTiles =
 
 // All rows of a row block and one strip of columns, in tiles of nearly equal height.
 void Strip(const GemmProblem& p, TilePlace place, int rows, int width) {
-  const int tiles = (rows + kMaxRows - 1) / kMaxRows;
+  const int tiles = CeilDiv(rows, kMaxRows);
   const int end = place.row + rows;
   const auto& tiles_of_width = (place.lanes < kLanes ? kMaskedTiles : kWholeTiles)[width];
   for (int t = tiles; t > 0; --t) {
-    const int height = (end - place.row + t - 1) / t;
+    const int height = CeilDiv(end - place.row, t);
     tiles_of_width[height](p, place);
     place.row += height;
   }
@@ -206,12 +207,12 @@ void Strip(const GemmProblem& p, TilePlace place, int rows, int width) {
 // Rows [row, row + rows) of C and all columns, for one range of the length.
 void RowBlock(const GemmProblem& p, TilePlace place, int rows) {
   const int tallest = std::min(rows, kMaxRows);
-  const int tiles = (rows + tallest - 1) / tallest;
-  const int widest = kWidths[(rows + tiles - 1) / tiles];
+  const int tiles = CeilDiv(rows, tallest);
+  const int widest = kWidths[CeilDiv(rows, tiles)];
   place.column = 0;
-  int vectors = (p.columns + kLanes - 1) / kLanes;
-  for (int strips = (vectors + widest - 1) / widest; strips > 0; --strips) {
-    const int width = (vectors + strips - 1) / strips;
+  int vectors = CeilDiv(p.columns, kLanes);
+  for (int strips = CeilDiv(vectors, widest); strips > 0; --strips) {
+    const int width = CeilDiv(vectors, strips);
     vectors -= width;
     const int last = place.column + (width - 1) * kLanes;  // the last vector of the strip
     place.lanes = std::min(kLanes, p.columns - last);
