@@ -19,6 +19,12 @@ namespace nb = nanobind;
 namespace uper::python {
 namespace {
 
+PriorityRule RuleFrom(const std::string& name) {
+  const std::optional<PriorityRule> rule = PriorityRuleFromName(name);
+  if (rule && InfoOf(*rule).for_networks()) return *rule;
+  throw Error(ErrorKind::kUsage, "there is no priority rule '" + name + "' for networks");
+}
+
 // A byte string as memory.
 std::span<const std::byte> BytesOf(const nb::bytes& bytes) {
   return {static_cast<const std::byte*>(bytes.data()), bytes.size()};
@@ -105,6 +111,43 @@ class Memory {
 
   std::optional<Counts> SetPriorities(const nb::object& ids, const nb::object& priorities) {
     return SetPrioritiesOf(buffer(), lock_, ids, priorities);
+  }
+
+  // Components [n, 5] as float32, in the order of struct Components.
+  std::optional<Counts> SetComponents(const nb::object& ids, const nb::object& components,
+                                      const std::string& rule, double floor, double cap) {
+    const std::optional<ArrayView> which = ExactArray(ids, "L", "Q");
+    if (!which) return std::nullopt;
+    const auto id_values = which->values<const std::uint64_t>();
+    const ArrayView values(components, id_values.size() * sizeof(Components), false, "components");
+    const ObjectLock::Guard guard(lock_);
+    const UpdateCounts counts =
+        replay().components().Set(buffer(), id_values, values.values<const Components>(),
+                                  RuleFrom(rule), {.aleatoric_floor = floor, .cap = cap});
+    return Counts{counts.updated, counts.evicted, counts.invalid};
+  }
+
+  Counts Derive(const std::string& rule, double floor, double cap) {
+    const ObjectLock::Guard guard(lock_);
+    UpdateCounts counts;
+    Released([&] {
+      counts = replay().components().Derive(buffer(), RuleFrom(rule),
+                                            {.aleatoric_floor = floor, .cap = cap});
+    });
+    return {counts.updated, counts.evicted, counts.invalid};
+  }
+
+  // Into `out`, float32 [n, 5]; all ids must be live.
+  void ReadComponents(const nb::object& ids, const nb::object& out) {
+    const std::optional<ArrayView> which = ExactArray(ids, "L", "Q");
+    if (!which) throw Error(ErrorKind::kUsage, "ids must be whole numbers");
+    const auto id_values = which->values<const std::uint64_t>();
+    const ArrayView to(out, id_values.size() * sizeof(Components), true, "out");
+    const ObjectLock::Guard guard(lock_);
+    for (const std::uint64_t id : id_values) CheckLive(id);
+    for (std::size_t i = 0; i < id_values.size(); ++i) {
+      to.values<Components>()[i] = replay().components().Get(id_values[i]);
+    }
   }
 
   std::uint64_t AddFrame(const nb::object& pixels) {
@@ -382,7 +425,8 @@ ReplayBufferOptions BufferOptionsFrom(const nb::dict& options) {
           .selector = static_cast<SelectorKind>(nb::cast<int>(options["selector"])),
           .selection = {.priority_exponent = number("priority_exponent"),
                         .uniform_mix = number("uniform_mix"),
-                        .stratified = nb::cast<bool>(options["stratified"])},
+                        .stratified = nb::cast<bool>(options["stratified"]),
+                        .recency_half_life = number("recency")},
           .initial_priority = number("initial_priority"),
           .largest_priority_decay = number("largest_priority_decay")};
 }
@@ -394,6 +438,7 @@ StepReplayOptions OptionsFrom(const nb::dict& options) {
   result.replay.replay.buffer = BufferOptionsFrom(options);
   result.replay.replay.masks = {.members = nb::cast<std::size_t>(options["members"]),
                                 .probability = nb::cast<double>(options["mask_probability"])};
+  result.replay.keep_components = nb::cast<bool>(options["keep_components"]);
   if (options.contains("frame_bytes")) {
     result.replay.frames = FrameStoreOptions{
         .capacity = result.replay.replay.buffer.capacity,
@@ -429,6 +474,9 @@ void BindReplay(nb::module_& module) {
              new (self) Memory(fields, OptionsFrom(options), options.contains("steps"), seed);
            })
       .def("add", &Memory::Add, nb::arg("arrays"), nb::arg("priorities").none())
+      .def("set_components", &Memory::SetComponents)
+      .def("derive_priorities", &Memory::Derive)
+      .def("read_components", &Memory::ReadComponents)
       .def("add_frame", &Memory::AddFrame)
       .def("add_stacks", &Memory::AddStacks, nb::arg("arrays"), nb::arg("priorities").none(),
            nb::arg("stacks"))

@@ -6,6 +6,8 @@ from uper._batch import Batch
 from uper._index import IndexSample, PriorityIndex
 from uper._options import ReplayCounters, UpdateCounts
 from uper._replay import FrameReplay, Replay
+from uper._rules import PRIORITY_RULES
+from uper._uncertainty import Uncertainty, decompose, priorities
 from uper.errors import (CorruptError, DiskError, Error, InternalError, MissingDataError, NumericError,
                          OutOfMemoryError, ResourceError, UsageError)
 
@@ -15,5 +17,5 @@ except PackageNotFoundError:  # used from a source tree
     __version__ = "0+unknown"
 
 __all__ = ["Batch", "CorruptError", "DiskError", "Error", "FrameReplay", "IndexSample", "InternalError",
-           "MissingDataError", "NumericError", "OutOfMemoryError", "PriorityIndex", "Replay", "ReplayCounters",
-           "ResourceError", "UpdateCounts", "UsageError", "__version__"]
+           "MissingDataError", "NumericError", "OutOfMemoryError", "PRIORITY_RULES", "PriorityIndex", "Replay", "ReplayCounters",
+           "ResourceError", "Uncertainty", "UpdateCounts", "UsageError", "__version__", "decompose", "priorities"]

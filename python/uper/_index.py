@@ -38,10 +38,11 @@ class PriorityIndex:
 
     def __init__(self, capacity: int, *, by_slot: bool = False, selector: SelectorName = "proportional",
                  priority_exponent: float = 0.6, uniform_mix: float = 1e-3, stratified: bool = False,
-                 initial_priority: float = 1.0, largest_priority_decay: float = 1.0, seed: int = 0) -> None:
+                 initial_priority: float = 1.0, largest_priority_decay: float = 1.0, recency: float | None = None,
+                 seed: int = 0) -> None:
         options = buffer_options(capacity=capacity, selector=selector, priority_exponent=priority_exponent,
                                  uniform_mix=uniform_mix, stratified=stratified, initial_priority=initial_priority,
-                                 largest_priority_decay=largest_priority_decay)
+                                 largest_priority_decay=largest_priority_decay, recency=recency)
         self._make(bool(by_slot), options, whole(seed, "seed", 0, 2**64 - 1))
 
     def _make(self, by_slot: bool, options: dict[str, Any], seed: int) -> None:

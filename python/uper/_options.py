@@ -70,7 +70,8 @@ def number(value: Any, name: str, smallest: float, largest: float) -> float:
 
 
 def buffer_options(*, capacity: int, selector: str, priority_exponent: float, uniform_mix: float, stratified: bool,
-                   initial_priority: float, largest_priority_decay: float) -> dict[str, Any]:
+                   initial_priority: float, largest_priority_decay: float,
+                   recency: float | None = None) -> dict[str, Any]:
     """The checked options of a replay buffer, for the C++ code."""
     return {
         "capacity": whole(capacity, "capacity", 1, 2**32 - 1),
@@ -80,6 +81,7 @@ def buffer_options(*, capacity: int, selector: str, priority_exponent: float, un
         "stratified": bool(stratified),
         "initial_priority": number(initial_priority, "initial_priority", 1e-37, 3e38),
         "largest_priority_decay": number(largest_priority_decay, "largest_priority_decay", 1e-9, 1),
+        "recency": 0.0 if recency is None else number(recency, "recency", 1, 1e18),
     }
 
 

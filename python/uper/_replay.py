@@ -15,6 +15,7 @@ from uper._batch import Batch, check_out
 from uper._fields import Field, as_array, as_ids, as_priorities, parse_fields
 from uper._options import (AUTORESETS, NORMALIZATIONS, AutoresetName, ReplayCounters, SelectorName, UpdateCounts,
                            WeightsName, buffer_options, check_memory, choice, number, whole)
+from uper._rules import COMPONENTS, check_rule
 from uper._spaces import space_fields
 from uper.errors import CorruptError, UsageError
 
@@ -40,6 +41,12 @@ class Replay:
         stratified: One draw in each of `batch` equal parts of the cumulative priorities.
         initial_priority: Priority of new items until a larger one is set; afterwards the largest one.
         largest_priority_decay: Factor on the largest priority at each `set_priorities()`.
+        recency: Half-life of the draws' mass in newer items: an item's mass halves with so many of them. None: age does
+            not count. A half-life far below the capacity makes adding slower.
+        keep_components: Keep the statistics behind each priority (20 bytes per item), so that `set_rule()` can derive
+            all priorities anew.
+        rule, floor, cap: For `set_components()`: the priority's rule, the floor of A where a rule divides by it, and
+            the largest priority. `uper.PRIORITY_RULES` lists the rules.
         members: Ensemble members. Each row then has a mask of the members that learn from it.
         mask_probability: That a member learns from a row.
         n_step, discount, num_envs: For `step()`: steps per transition, factor per step, number of environments.
@@ -49,22 +56,26 @@ class Replay:
     def __init__(self, capacity: int, fields: Mapping[str, tuple[tuple[int, ...] | int, DTypeLike]], *,
                  selector: SelectorName = "proportional", priority_exponent: float = 0.6, uniform_mix: float = 1e-3,
                  stratified: bool = False, initial_priority: float = 1.0, largest_priority_decay: float = 1.0,
-                 members: int = 1, mask_probability: float = 1.0, n_step: int = 1, discount: float = 0.99,
-                 num_envs: int = 1, seed: int = 0) -> None:
+                 recency: float | None = None, keep_components: bool = False, rule: str = "info_gain_delta",
+                 floor: float = 1e-10, cap: float = 100.0, members: int = 1, mask_probability: float = 1.0,
+                 n_step: int = 1, discount: float = 0.99, num_envs: int = 1, seed: int = 0) -> None:
         parsed = parse_fields(fields)
-        options = self._common_options(capacity, selector, priority_exponent, uniform_mix, stratified,
-                                       initial_priority, largest_priority_decay, members, mask_probability, n_step,
-                                       discount, num_envs)
+        options = self._common_options(
+            capacity=capacity, selector=selector, priority_exponent=priority_exponent, uniform_mix=uniform_mix,
+            stratified=stratified, initial_priority=initial_priority, largest_priority_decay=largest_priority_decay,
+            recency=recency, keep_components=keep_components, rule=rule, floor=floor, cap=cap, members=members,
+            mask_probability=mask_probability, n_step=n_step, discount=discount, num_envs=num_envs)
         self._make(parsed, options, whole(seed, "seed", 0, 2**64 - 1))
 
     @staticmethod
-    def _common_options(capacity: int, selector: str, priority_exponent: float, uniform_mix: float, stratified: bool,
-                        initial_priority: float, largest_priority_decay: float, members: int,
-                        mask_probability: float, n_step: int, discount: float, num_envs: int) -> dict[str, Any]:
-        return buffer_options(
-            capacity=capacity, selector=selector, priority_exponent=priority_exponent, uniform_mix=uniform_mix,
-            stratified=stratified, initial_priority=initial_priority,
-            largest_priority_decay=largest_priority_decay) | {
+    def _common_options(*, keep_components: bool, rule: str, floor: float, cap: float, members: int,
+                        mask_probability: float, n_step: int, discount: float, num_envs: int,
+                        **buffer: Any) -> dict[str, Any]:
+        return buffer_options(**buffer) | {
+            "keep_components": bool(keep_components),
+            "rule": check_rule(rule),
+            "floor": number(floor, "floor", 1e-300, 1e300),
+            "cap": number(cap, "cap", 1e-37, 3e38),
             "members": whole(members, "members", 1, 64),
             "mask_probability": number(mask_probability, "mask_probability", 0, 1),
             "n_step": whole(n_step, "n_step", 1, 10_000),
@@ -250,6 +261,44 @@ class Replay:
         self._core.read(which, values, probabilities)
         return values
 
+    # Components of priorities
+
+    def set_components(self, ids: ArrayLike, uncertainty: Any = None, *,
+                       td_error: ArrayLike | None = None) -> UpdateCounts:
+        """Keeps the statistics behind priorities and sets the priorities by this memory's rule.
+
+        `uncertainty` is what `uper.decompose()` returns, or anything with the entries epistemic, aleatoric,
+        target_distance_sq and epistemic_delta; what a rule does not read may be missing. `td_error` is |TD error|.
+        """
+        which = as_ids(ids)
+        rows = np.full((len(which), len(COMPONENTS)), np.nan, np.float32)
+        for column, name in enumerate(COMPONENTS):
+            value = td_error if name == "td_error" else _entry(uncertainty, name)
+            if value is not None:
+                rows[:, column] = as_priorities(value, len(which))
+        self._need_components()
+        rule = self._options["rule"], self._options["floor"], self._options["cap"]
+        return UpdateCounts(*self._core.set_components(which, rows, *rule))
+
+    def set_rule(self, rule: str) -> UpdateCounts:
+        """Changes the rule and derives the priorities of all items that have components; the others keep theirs."""
+        self._need_components()
+        counts = self._core.derive_priorities(check_rule(rule), self._options["floor"], self._options["cap"])
+        self._options["rule"] = rule
+        return UpdateCounts(*counts)
+
+    def components(self, ids: ArrayLike) -> dict[str, NDArray[np.float32]]:
+        """The kept statistics of items by name; NaN where there are none."""
+        self._need_components()
+        which = as_ids(ids)
+        rows = np.empty((len(which), len(COMPONENTS)), np.float32)
+        self._core.read_components(which, rows)
+        return {name: rows[:, column].copy() for column, name in enumerate(COMPONENTS)}
+
+    def _need_components(self) -> None:
+        if not self._options["keep_components"]:
+            raise UsageError("this memory keeps no components: make it with keep_components=True")
+
     # State
 
     def __len__(self) -> int:
@@ -370,14 +419,17 @@ class FrameReplay(Replay):
                  fields: Mapping[str, tuple[tuple[int, ...] | int, DTypeLike]] | None = None,
                  frame_capacity: int | None = None, selector: SelectorName = "proportional",
                  priority_exponent: float = 0.6, uniform_mix: float = 1e-3, stratified: bool = False,
-                 initial_priority: float = 1.0, largest_priority_decay: float = 1.0, members: int = 1,
-                 mask_probability: float = 1.0, n_step: int = 1, discount: float = 0.99, num_envs: int = 1,
-                 seed: int = 0) -> None:
+                 initial_priority: float = 1.0, largest_priority_decay: float = 1.0, recency: float | None = None,
+                 keep_components: bool = False, rule: str = "info_gain_delta", floor: float = 1e-10,
+                 cap: float = 100.0, members: int = 1, mask_probability: float = 1.0, n_step: int = 1,
+                 discount: float = 0.99, num_envs: int = 1, seed: int = 0) -> None:
         parsed = parse_fields({"action": action, "reward": ((), np.float32), "discount": ((), np.float32),
                                **(fields or {})})
-        options = self._common_options(capacity, selector, priority_exponent, uniform_mix, stratified,
-                                       initial_priority, largest_priority_decay, members, mask_probability, n_step,
-                                       discount, num_envs)
+        options = self._common_options(
+            capacity=capacity, selector=selector, priority_exponent=priority_exponent, uniform_mix=uniform_mix,
+            stratified=stratified, initial_priority=initial_priority, largest_priority_decay=largest_priority_decay,
+            recency=recency, keep_components=keep_components, rule=rule, floor=floor, cap=cap, members=members,
+            mask_probability=mask_probability, n_step=n_step, discount=discount, num_envs=num_envs)
         if stack_axis not in (0, -1):
             raise UsageError(f"stack_axis must be 0 or -1, not {stack_axis!r}")
         self._frame_shape = tuple(whole(side, "frame_shape", 1, 2**20) for side in frame_shape)
@@ -447,6 +499,13 @@ class FrameReplay(Replay):
     def _restore_layout(self, described: dict[str, Any]) -> None:
         self._frame_shape = tuple(described["frame_shape"])
         self._stack_axis = described["stack_axis"]
+
+
+def _entry(uncertainty: Any, name: str) -> Any:
+    """A statistic of an Uncertainty or a dict; None if it is not there."""
+    if isinstance(uncertainty, Mapping):
+        return uncertainty.get(name)
+    return getattr(uncertainty, name, None)
 
 
 def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,9 @@ void ReplayBufferOptions::Validate() const {
     throw Error(ErrorKind::kUsage, "largest_priority_decay must lie in (0, 1], not " +
                                        std::to_string(largest_priority_decay));
   }
+  if (selection.recency_half_life > 0 && selector != SelectorKind::kProportional) {
+    throw Error(ErrorKind::kUsage, "recency_half_life needs the proportional selector");
+  }
 }
 
 ReplayBuffer::ReplayBuffer(const ReplayBufferOptions& options, RandomStream stream)
@@ -189,7 +192,9 @@ void ReplayBuffer::SetState(const ReplayBufferState& state) {
       AcceptPriority(state.largest_priority).value_or(0) == 0) {
     throw Error(ErrorKind::kCorrupt, "replay buffer state contradicts itself");
   }
-  selector_->SetState(state.selector);
+  SelectorState selector = state.selector;
+  selector.appended = state.next_id;
+  selector_->SetState(selector);
   next_id_ = state.next_id;
   largest_priority_ = state.largest_priority;
   stream_.set_position(state.stream_position);

@@ -40,7 +40,8 @@ std::size_t FieldReplayOptions::MemoryBytes() const {
   const std::size_t capacity = replay.buffer.capacity;
   return ProportionalSelector::MemoryBytes(capacity) + ByteRing::MemoryBytes(capacity, RowBytes()) +
          MaskStore::MemoryBytes(capacity, replay.masks) +
-         (frames ? FrameStore::MemoryBytes(*frames) : 0);
+         (frames ? FrameStore::MemoryBytes(*frames) : 0) +
+         (keep_components ? capacity * sizeof(Components) : 0);
 }
 
 FieldReplay::FieldReplay(const FieldReplayOptions& options, std::uint64_t seed)
@@ -48,7 +49,10 @@ FieldReplay::FieldReplay(const FieldReplayOptions& options, std::uint64_t seed)
       buffer_(Checked(options), ReplayStreams(seed).draws),
       rows_(options.replay.buffer.capacity, options.RowBytes()),
       masks_(options.replay.buffer.capacity, options.replay.masks, ReplayStreams(seed).masks),
-      frames_(options.frames ? std::make_unique<FrameStore>(*options.frames) : nullptr) {}
+      frames_(options.frames ? std::make_unique<FrameStore>(*options.frames) : nullptr),
+      components_(options.keep_components
+                      ? std::make_unique<ComponentStore>(options.replay.buffer.capacity)
+                      : nullptr) {}
 
 std::uint64_t FieldReplay::AddFrame(std::span<const std::uint8_t> pixels) {
   UPER_CHECK(frames_ != nullptr, "this memory stores no frames");
@@ -86,6 +90,7 @@ void FieldReplay::PutRow(std::uint64_t id, std::span<const std::byte* const> fie
     to += bytes;
   }
   masks_.Draw(id);
+  if (components_ != nullptr) components_->Clear(id);
 }
 
 void FieldReplay::PrefetchRow(std::uint64_t id) const {
@@ -134,6 +139,7 @@ void FieldReplay::Save(StateWriter& out) const {
   for (std::uint64_t id = first; id < next; ++id) out.Append(rows_.Get(id));
   out.End();
   if (frames_ != nullptr) SaveFrames(out);
+  if (components_ != nullptr) components_->Save(buffer_, out);
 }
 
 void FieldReplay::SaveFrames(StateWriter& out) const {
@@ -173,6 +179,7 @@ void FieldReplay::Load(StateReader& in) {
   for (std::uint64_t id = buffer_.first_id(); id < buffer_.next_id(); ++id) in.Read(rows_.Slot(id));
   in.End();
   if (frames_ != nullptr) LoadFrames(in);
+  if (components_ != nullptr) components_->Load(buffer_, in);
 }
 
 void FieldReplay::LoadFrames(StateReader& in) {

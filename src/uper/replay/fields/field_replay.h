@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "uper/replay/fields/component_store.h"
 #include "uper/replay/fields/state_stream.h"
 #include "uper/replay/replay_buffer.h"
 #include "uper/replay/storage/byte_ring.h"
@@ -21,6 +22,7 @@ struct FieldReplayOptions {
   std::vector<std::size_t> field_bytes;  // of each field of one transition; each >= 1
   // Frames that are stored once: every transition then also has the stacks s_tm1 and s_t.
   std::optional<FrameStoreOptions> frames;
+  bool keep_components = false;  // of the priorities: see component_store.h
 
   std::size_t RowBytes() const;
   // The memory that the replay memory will use once it is full.
@@ -61,6 +63,8 @@ class FieldReplay {
   // transitions: those that use the overwritten frame. REQUIRES: options.frames.
   std::uint64_t AddFrame(std::span<const std::uint8_t> pixels);
   const FrameStore& frames() const { return *frames_; }
+  // REQUIRES: options.keep_components.
+  ComponentStore& components() { return *components_; }
 
   // Stores `count` transitions and returns the first of their consecutive ids. fields[f] points to
   // [count, field_bytes[f]]. Empty priorities: each gets the largest. With frames, `stacks` has one
@@ -94,6 +98,7 @@ class FieldReplay {
   ByteRing rows_;  // [field bytes], one after the other
   MaskStore masks_;
   std::unique_ptr<FrameStore> frames_;
+  std::unique_ptr<ComponentStore> components_;
 };
 
 }  // namespace uper

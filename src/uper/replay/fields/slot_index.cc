@@ -16,6 +16,9 @@ ReplayBufferOptions Checked(const ReplayBufferOptions& options) {
   if (options.selector != SelectorKind::kProportional) {
     throw Error(ErrorKind::kUsage, "an index by slot draws by the proportional selector only");
   }
+  if (options.selection.recency_half_life > 0) {
+    throw Error(ErrorKind::kUsage, "an index by slot knows no ages: recency_half_life must be 0");
+  }
   return options;
 }
 

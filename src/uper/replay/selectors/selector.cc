@@ -26,6 +26,10 @@ void SelectorOptions::Validate() const {
     throw Error(ErrorKind::kUsage,
                 "uniform_mix must lie in [0, 1], not " + std::to_string(uniform_mix));
   }
+  if (!(recency_half_life == 0 || (recency_half_life >= 1 && recency_half_life <= 1e18))) {
+    throw Error(ErrorKind::kUsage, "recency_half_life must be 0 or lie in [1, 1e18], not " +
+                                       std::to_string(recency_half_life));
+  }
 }
 
 Selector::Selector(std::size_t capacity, const SelectorOptions& options)
@@ -42,8 +46,20 @@ std::uint32_t Selector::Append(float priority) {
   } else {
     ++size_;
   }
-  Update({&slot, 1}, {&priority, 1});
+  ++appended_;
+  StoreAppended({&slot, 1}, {&priority, 1});
   return slot;
+}
+
+void Selector::StoreAppended(std::span<const std::uint32_t> slots,
+                             std::span<const float> priorities) {
+  if (!AgesChanged()) return Update(slots, priorities);
+  for (std::size_t j = 0; j < slots.size(); ++j) ExchangePriority(slots[j], priorities[j]);
+  Rebuild();
+}
+
+std::uint64_t Selector::NumberOf(std::size_t slot) const {
+  return appended_ - size_ + Ring{capacity()}.RankOf(first_slot_, slot);
 }
 
 void Selector::AppendMany(std::span<const float> priorities) {
@@ -58,7 +74,8 @@ void Selector::AppendMany(std::span<const float> priorities) {
   }
   first_slot_ = SlotAt(replaced % capacity());
   size_ += count - replaced;
-  Update(appended_slots_, priorities);
+  appended_ += count;
+  StoreAppended(appended_slots_, priorities);
 }
 
 void Selector::RemoveOldest(std::size_t count) {
@@ -168,7 +185,8 @@ SelectorState Selector::GetState() const {
   SelectorState state{.capacity = capacity(),
                       .first_slot = first_slot_,
                       .priorities = {},
-                      .priority_exponent = exponent()};
+                      .priority_exponent = exponent(),
+                      .appended = appended_};
   state.priorities.reserve(size_);
   for (std::size_t i = 0; i < size_; ++i) state.priorities.push_back(priorities_[SlotAt(i)]);
   return state;
@@ -187,9 +205,11 @@ void Selector::SetState(const SelectorState& state) {
   options_ = options;
   first_slot_ = state.first_slot;
   size_ = state.priorities.size();
+  appended_ = std::max<std::uint64_t>(state.appended, size_);
   positive_count_ = 0;
   std::fill(priorities_.begin(), priorities_.end(), 0.0F);
   for (std::size_t i = 0; i < size_; ++i) ExchangePriority(SlotAt(i), state.priorities[i]);
+  AgesChanged();
   Rebuild();
 }
 

@@ -13,6 +13,9 @@ struct SelectorOptions {
   double priority_exponent = 0.6;  // alpha in [0, 4]; 0: every item of positive priority alike
   double uniform_mix = 1e-3;       // share of uniform draws, in [0, 1]
   bool stratified = false;         // one draw in each of `batch` equal parts of [0, 1)
+  // Age as a factor of the mass: it halves with so many newer items. 0: age does not count. For the
+  // proportional selector.
+  double recency_half_life = 0;
 
   // Throws Error(kUsage) naming the field that is out of range.
   void Validate() const;
@@ -30,6 +33,7 @@ struct SelectorState {
   std::size_t first_slot = 0;     // of the oldest item
   std::vector<float> priorities;  // oldest first
   double priority_exponent = 0;
+  std::uint64_t appended = 0;  // items ever; only their ages depend on it
 };
 
 // Chooses slots by priority and does not access the data in them. The filled slots are a ring: a
@@ -54,6 +58,8 @@ class Selector {
   std::size_t capacity() const { return priorities_.size(); }
   std::size_t size() const { return size_; }
   std::size_t first_slot() const { return first_slot_; }
+  // Items ever appended. The newest item is number appended() - 1.
+  std::uint64_t appended() const { return appended_; }
   float priority(std::size_t slot) const { return priorities_[slot]; }
   std::size_t positive_count() const { return positive_count_; }
   bool HasMass() const { return TotalMass() > 0; }
@@ -108,12 +114,18 @@ class Selector {
   virtual double SmallestMass() = 0;
   virtual void CheckMasses() const = 0;
 
+  // Called after items were appended, before their priorities are stored. Returns whether all masses
+  // must be derived afresh.
+  virtual bool AgesChanged() { return false; }
+  // How many items were appended before the one in this slot. REQUIRES: a filled slot.
+  std::uint64_t NumberOf(std::size_t slot) const;
   // Sets the raw priority and returns the former one.
   float ExchangePriority(std::size_t slot, float priority);
   double exponent() const { return options_.priority_exponent; }
   void PrefetchPriority(std::size_t slot) const { __builtin_prefetch(&priorities_[slot], 1); }
 
  private:
+  void StoreAppended(std::span<const std::uint32_t> slots, std::span<const float> priorities);
   void SampleChunk(std::span<const double> uniforms, std::span<Draw> draws) const;
   std::uint32_t UniformSlot(double fraction) const;
   std::size_t SlotAt(std::size_t age_rank) const;
@@ -125,6 +137,7 @@ class Selector {
   std::size_t first_slot_ = 0;
   std::size_t size_ = 0;
   std::size_t positive_count_ = 0;  // items of positive priority
+  std::uint64_t appended_ = 0;
   std::vector<double> uniforms_;    // of the batch being drawn
   std::vector<std::uint32_t> appended_slots_;
 };
