@@ -492,7 +492,17 @@ void BindReplay(nb::module_& module) {
       .def("load", &Memory::Load)
       .def("restore", &Memory::Restore)
       .def("check", &Memory::Check)
-      .def("__len__", [](Memory& self) { return self.replay().size(); })
+      .def("__len__",
+           [](Memory& self) {
+             const ObjectLock::Guard guard(self.lock());
+             return self.replay().size();
+           })
+      .def("frames_stored",
+           [](Memory& self) {
+             const ObjectLock::Guard guard(self.lock());
+             const FrameStore& frames = self.replay().frames();
+             return frames.next_frame() - frames.first_frame();
+           })
       .def("memory_bytes", [](Memory& self) { return self.options().replay.MemoryBytes(); });
   BindBufferParts(memory, [](Memory& self) -> ReplayBuffer& { return self.buffer(); });
 }

@@ -314,6 +314,11 @@ class Replay:
         return {field.name: (field.shape, field.dtype) for field in self._fields}
 
     @property
+    def memory_bytes(self) -> int:
+        """The memory that this replay memory uses once it is full."""
+        return self._core.memory_bytes()
+
+    @property
     def first_id(self) -> int:
         """The oldest id in memory."""
         return self._core.first_id
@@ -470,6 +475,17 @@ class FrameReplay(Replay):
         obs, next_obs = (np.moveaxis(stack, 1, -1) if self._stack_axis == -1 else stack for stack in stacks)
         shown = {"obs": obs, **arrays, "next_obs": next_obs}
         return shown, shown
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """Of one observation in a batch."""
+        depth = (self._options["stack"],)
+        return depth + self._frame_shape if self._stack_axis == 0 else self._frame_shape + depth
+
+    @property
+    def frames_stored(self) -> int:
+        """Pictures in memory."""
+        return self._core.frames_stored()
 
     def add_frame(self, frame: ArrayLike) -> int:
         """Stores a picture and returns its id, for `add()`. `step()` does this by itself."""
