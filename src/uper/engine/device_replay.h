@@ -58,8 +58,8 @@ struct DeviceUpdate {
 struct DeviceUpdateReport {
   double loss = 0;
   double gradient_norm = 0;
-  bool finite = true;     // else this update and all later ones were skipped
-  bool massless = false;  // no transition had mass: the draws were uniform
+  bool finite = true;             // else this update and all later ones were skipped
+  bool uniform_fallback = false;  // no transition had mass: the draws were uniform
   std::span<const std::uint64_t> ids;
   std::span<const double> probabilities;  // of draws on the GPU; only tests read them
   std::span<const float> weights;

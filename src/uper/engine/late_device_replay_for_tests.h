@@ -101,7 +101,7 @@ class LateDeviceReplay final : public DeviceReplay {
     done_.pop_front();
     return DeviceUpdateReport{.loss = reported_.loss,
                               .gradient_norm = reported_.gradient_norm,
-                              .massless = reported_.massless,
+                              .uniform_fallback = reported_.uniform_fallback,
                               .ids = reported_.ids,
                               .probabilities = reported_.probabilities,
                               .weights = reported_.weights,
@@ -152,7 +152,7 @@ class LateDeviceReplay final : public DeviceReplay {
   struct Done {
     double loss = 0;
     double gradient_norm = 0;
-    bool massless = false;
+    bool uniform_fallback = false;
     std::vector<std::uint64_t> ids;
     std::vector<double> probabilities;
     std::vector<float> weights;
@@ -229,7 +229,7 @@ class LateDeviceReplay final : public DeviceReplay {
     done.probabilities.resize(batch_);
     if (!spec_.samples_on_device) return;
     std::vector<uper::Draw> draws(batch_);
-    done.massless = selector_->SampleAt(update.uniforms, draws) > 0;
+    done.uniform_fallback = selector_->SampleAt(update.uniforms, draws) > 0;
     done.ids.clear();
     for (std::size_t j = 0; j < batch_; ++j) {
       const std::size_t first = selector_->first_slot();

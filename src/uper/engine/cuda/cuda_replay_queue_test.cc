@@ -92,8 +92,8 @@ TEST_F(CudaReplayQueueTest, OnlyDrawsWithoutMassAreReportedSo) {
   const std::vector<double> uniforms(kBatch, 0.5);
   const std::vector<DeviceUpdate> updates(2, {.importance_exponent = 1, .uniforms = uniforms});
   pair.memory->QueueUpdates(updates);
-  EXPECT_TRUE(pair.memory->AwaitReport()->massless);
-  EXPECT_FALSE(pair.memory->AwaitReport()->massless);
+  EXPECT_TRUE(pair.memory->AwaitReport()->uniform_fallback);
+  EXPECT_FALSE(pair.memory->AwaitReport()->uniform_fallback);
 }
 
 TEST_F(CudaReplayQueueTest, ActsOnStoredFrames) {
