@@ -81,10 +81,10 @@ __device__ void PutBiasMean(const FinishUpdate& call, int index, float sum) {
   sum = BlockSum(sum, scratch);
   if (s.shared_bias) {
     for (int i = static_cast<int>(threadIdx.x); i < s.members * s.actions; i += kThreads) {
-      call.tables.member_bias[i] = sum;
+      call.mean_weights.member_bias[i] = sum;
     }
   } else if (threadIdx.x == 0) {
-    call.tables.member_bias[index % s.members * s.actions + index / s.members] =
+    call.mean_weights.member_bias[index % s.members * s.actions + index / s.members] =
         sum / static_cast<float>(s.outputs);
   }
 }
@@ -94,7 +94,7 @@ __device__ void PutBiasMean(const FinishUpdate& call, int index, float sum) {
 __device__ void PutMeansOfMembers(const FinishUpdate& call, int index) {
   const HeadShape& s = call.shape;
   const int i = index * kThreads + static_cast<int>(threadIdx.x);
-  if (i < s.actions * s.hidden) PutMeanOfMembers(s, call.tables, i / s.hidden, i % s.hidden);
+  if (i < s.actions * s.hidden) PutMeanOfMembers(s, call.mean_weights, i / s.hidden, i % s.hidden);
 }
 
 // The outcome of the update, from all parts of the gradient's norm and of the loss.
@@ -220,10 +220,10 @@ void LaunchFinishUpdate(const FinishUpdate& call, cudaStream_t stream) {
   const HeadShape& head = call.shape;
   Division division{
       .rest = std::clamp(BlocksFor(call.remaining.end - call.remaining.begin), 1, kMaxBlocks)};
-  if (call.tables.member_bias != nullptr) {
+  if (call.mean_weights.member_bias != nullptr) {
     division.bias = head.shared_bias ? 1 : head.actions * head.members;
   }
-  if (call.tables.mean_weights != nullptr && !head.separate_hidden) {
+  if (call.mean_weights.ensemble_weights != nullptr && !head.separate_hidden) {
     division.means = BlocksFor(std::size_t{1} * head.actions * head.hidden);
   }
   LaunchKernel(

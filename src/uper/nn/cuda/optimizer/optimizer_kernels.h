@@ -83,11 +83,12 @@ struct FinishUpdate {
   ParameterUpdate parameters;
   GradientRange remaining;    // not updated yet
   GradientRange speculative;  // updated speculatively: redone if the gradient was clipped
-  // The head's bias and its means; only if tables.member_bias is not null.
+  // The head's bias and its means; only if mean_weights.member_bias is not null.
   HeadShape shape;
   std::size_t bias = 0;  // its first entry
-  // If tables.mean_weights is not null: computes it from member_weights of the speculative update.
-  HeadMeanWeightPointers tables;
+  // If mean_weights.ensemble_weights is not null: computes it from member_weights of the
+  // speculative update.
+  HeadMeanWeightPointers mean_weights;
 };
 void LaunchFinishUpdate(const FinishUpdate& call, cudaStream_t stream);
 
@@ -100,7 +101,7 @@ bool IsLongHeadUpdate(const HeadShape& shape);
 // shared hidden layer: LaunchFinishUpdate() does that.
 void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass pass, const HeadShape& shape,
                          const HeadGradient& gradient, const ParameterUpdate& weights,
-                         const UpdateState* state, const HeadMeanWeightPointers& tables,
+                         const UpdateState* state, const HeadMeanWeightPointers& mean_weights,
                          cudaStream_t stream, LaunchOrder order = LaunchOrder::kSerial);
 
 }  // namespace uper::cuda
