@@ -44,7 +44,7 @@ std::vector<std::uint64_t> DrawCounts(ReplayBuffer& buffer, int batches) {
 // 1. An infinite priority was accepted; after it was set back to 1 in a table of eight, three items
 // were never drawn again and one took half of all draws, while the reported probabilities were
 // fine.
-TEST(Trap, InfinityLeavesNoTrace) {
+TEST(KnownPitfalls, InfinityLeavesNoTrace) {
   ReplayBuffer buffer(SmallBuffer(8, 1, 0), Draws());
   for (int i = 0; i < 8; ++i) buffer.Add();
   const std::vector<std::uint64_t> ids = {3};
@@ -58,7 +58,7 @@ TEST(Trap, InfinityLeavesNoTrace) {
 }
 
 // 2. One NaN, and every later draw returned item 0 with NaN weights; negatives gave NaN weights.
-TEST(Trap, NanAndNegativePrioritiesChangeNothing) {
+TEST(KnownPitfalls, NanAndNegativePrioritiesChangeNothing) {
   for (const double bad : {std::nan(""), -std::nan(""), -1.0, -kInfinity, -1e-320}) {
     ReplayBuffer touched(SmallBuffer(8, 0.6, 0.01), Draws());
     ReplayBuffer untouched(SmallBuffer(8, 0.6, 0.01), Draws());
@@ -80,7 +80,7 @@ TEST(Trap, NanAndNegativePrioritiesChangeNothing) {
 }
 
 // 3. The exponent had no effect and nothing tested it (draw frequencies: draw_distribution_test).
-TEST(Trap, TheExponentChangesProbabilities) {
+TEST(KnownPitfalls, TheExponentChangesProbabilities) {
   for (const double exponent : {0.0, 0.5, 1.0, 2.0}) {
     ReplayBuffer buffer(SmallBuffer(2, exponent, 0), Draws());
     buffer.Add(1.0);
@@ -94,7 +94,7 @@ TEST(Trap, TheExponentChangesProbabilities) {
 }
 
 // 4a. Of duplicate ids in one update the first won.
-TEST(Trap, TheLastOfDuplicateIdsWins) {
+TEST(KnownPitfalls, TheLastOfDuplicateIdsWins) {
   for (const SelectorKind kind : {SelectorKind::kProportional, SelectorKind::kRank}) {
     ReplayBuffer buffer(SmallBuffer(4, 1, 0, kind), Draws());
     for (int i = 0; i < 3; ++i) buffer.Add();
@@ -109,7 +109,7 @@ TEST(Trap, TheLastOfDuplicateIdsWins) {
 }
 
 // 4b. The largest priority was lost by saving and loading.
-TEST(Trap, ResumeKeepsTheLargestPriority) {
+TEST(KnownPitfalls, ResumeKeepsTheLargestPriority) {
   ReplayBuffer buffer(SmallBuffer(2, 0.6, 0), Draws());
   buffer.Add(50.0);
   for (int i = 0; i < 4; ++i) buffer.Add(1.0);  // the item itself is long gone
@@ -119,7 +119,7 @@ TEST(Trap, ResumeKeepsTheLargestPriority) {
 }
 
 // 4c. Keys were 32-bit numbers, which a long run exhausts.
-TEST(Trap, IdsGoOnBeyond32Bits) {
+TEST(KnownPitfalls, IdsGoOnBeyond32Bits) {
   ReplayBuffer buffer(SmallBuffer(8, 0.6, 0), Draws());
   ReplayBufferState state = buffer.GetState();
   const std::uint64_t start = (std::uint64_t{1} << 32) - 5;
@@ -139,7 +139,7 @@ TEST(Trap, IdsGoOnBeyond32Bits) {
 // 5. Sums kept by adding differences drift: priorities fall by many orders of magnitude as things
 // are learned, and the rounding errors of the large ones stay (the full-length test is
 // SumTree.HundredMillionUpdatesDoNotDrift).
-TEST(Trap, SumsDoNotDriftWhenEverythingIsLearned) {
+TEST(KnownPitfalls, SumsDoNotDriftWhenEverythingIsLearned) {
   ReplayBuffer buffer(SmallBuffer(512, 1, 0), Draws());
   for (int i = 0; i < 512; ++i) buffer.Add();
   RandomStream random(2, "test");
@@ -159,7 +159,7 @@ TEST(Trap, SumsDoNotDriftWhenEverythingIsLearned) {
 }
 
 // 6. By rounding, a search landed beyond the filled range.
-TEST(Trap, NoDrawFallsBeyondTheFilledRange) {
+TEST(KnownPitfalls, NoDrawFallsBeyondTheFilledRange) {
   RandomStream random(3, "test");
   for (std::uint64_t round = 0; round < Scaled(500, 50); ++round) {
     SelectorOptions options{.priority_exponent = 4, .uniform_mix = 0};
@@ -182,7 +182,7 @@ TEST(Trap, NoDrawFallsBeyondTheFilledRange) {
 
 // 7. The largest priority was stored after the exponent and then raised to it again; changing the
 // exponent left the old values in the tree.
-TEST(Trap, TheExponentIsAppliedOnceAndCanChange) {
+TEST(KnownPitfalls, TheExponentIsAppliedOnceAndCanChange) {
   ReplayBuffer buffer(SmallBuffer(4, 0.5, 0), Draws());
   buffer.Add(16.0);
   for (int i = 0; i < 3; ++i) buffer.Add();
@@ -197,7 +197,7 @@ TEST(Trap, TheExponentIsAppliedOnceAndCanChange) {
 
 // 8. Sharing frames between observations returned the first frame of the *next* episode as the last
 // observation of a truncated one.
-TEST(Trap, TruncationBootstrapsFromTheFinalFrameNotTheResetFrame) {
+TEST(KnownPitfalls, TruncationBootstrapsFromTheFinalFrameNotTheResetFrame) {
   FrameReplay replay({.buffer = SmallBuffer(16, 0.6, 0), .masks = {}},
                      FrameStore({.capacity = 16, .frame_bytes = 1, .stack_depth = 2}),
                      ReplayStreams(1));
@@ -232,7 +232,7 @@ TEST(Trap, TruncationBootstrapsFromTheFinalFrameNotTheResetFrame) {
 }
 
 // 9a. The last n - 1 starts of an episode were lost.
-TEST(Trap, EveryStepStartsOneTransition) {
+TEST(KnownPitfalls, EveryStepStartsOneTransition) {
   for (const bool terminated : {true, false}) {
     for (int length = 1; length <= 9; ++length) {
       NStepAccumulator<int> accumulator(4);
@@ -255,7 +255,7 @@ TEST(Trap, EveryStepStartsOneTransition) {
 // 9b. Windows mixed environments, crossed episodes or the write cursor. An accumulator belongs to
 // one environment and forgets at an end; random streams of many environments over a small ring are
 // in TransitionReplay.ModelBased*.
-TEST(Trap, WindowsDoNotCrossEpisodesOrEnvironments) {
+TEST(KnownPitfalls, WindowsDoNotCrossEpisodesOrEnvironments) {
   std::vector<NStepAccumulator<int>> lanes(2, NStepAccumulator<int>(3));
   lanes[0].Start(0);
   lanes[1].Start(1000);
@@ -277,7 +277,7 @@ TEST(Trap, WindowsDoNotCrossEpisodesOrEnvironments) {
 
 // 10. The cost of a sample grew with the capacity. A hundred times the capacity may cost a few more
 // levels and cache misses, never anything near a hundred times as much.
-TEST(Trap, CostDoesNotGrowWithCapacity) {
+TEST(KnownPitfalls, CostDoesNotGrowWithCapacity) {
   const auto best_seconds = [](std::size_t capacity) {
     ReplayBuffer buffer(SmallBuffer(capacity, 1, 0.01), Draws());
     for (std::size_t i = 0; i < capacity; ++i) buffer.Add();
@@ -299,7 +299,7 @@ TEST(Trap, CostDoesNotGrowWithCapacity) {
 
 // 11. Prefetching advanced the generator, and resuming then skipped batches: a state taken while a
 // batch is out must draw the same next one, and take the late update of the one that was out.
-TEST(Trap, ResumeWithABatchInFlight) {
+TEST(KnownPitfalls, ResumeWithABatchInFlight) {
   ReplayBuffer buffer(SmallBuffer(50, 0.6, 0.01), Draws());
   for (int i = 0; i < 70; ++i) buffer.Add(1.0 + i % 5);
   SampleMemory in_flight(16);
@@ -318,7 +318,7 @@ TEST(Trap, ResumeWithABatchInFlight) {
 
 // 12. Benchmarks measured something else than they claimed. The counters let a benchmark assert how
 // much work of each kind was done.
-TEST(Trap, CountersProveWhatABenchmarkDid) {
+TEST(KnownPitfalls, CountersProveWhatABenchmarkDid) {
   ReplayBuffer buffer(SmallBuffer(100, 0.6, 0), Draws());
   SampleMemory sample(32);
   for (int i = 0; i < 150; ++i) buffer.Add();
