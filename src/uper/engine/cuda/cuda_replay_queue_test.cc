@@ -195,7 +195,7 @@ TEST_F(CudaReplayQueueTest, ManyDecisionsDoNotMatter) {
 
 // Frames that are written to reserved memory before they are stored: decisions see them, and they
 // are not read again. At the end the memory is the same.
-TEST_F(CudaReplayQueueTest, FramesToComeAreSeenAndKept) {
+TEST_F(CudaReplayQueueTest, ReservedFramesAreSeenAndKept) {
   const DeviceReplaySpec spec = SpecOf(60, 4);
   Pair reserving(spec, 4), plain(spec, 4);
   for (Pair* pair : {&reserving, &plain}) {
