@@ -33,7 +33,7 @@ class LateDeviceReplay final : public DeviceReplay {
   const DeviceReplaySpec& spec() const override { return spec_; }
 
   // Called, if set, while values are computed, and by PrelaunchDecision().
-  std::function<void()> on_acting, on_preparing;
+  std::function<void()> on_decision, on_prelaunch;
 
   void MirrorHost(const DeviceRecordSource& transitions,
                   const DeviceRecordSource& frames) override {
@@ -119,14 +119,14 @@ class LateDeviceReplay final : public DeviceReplay {
     }
     q_.resize(std::size_t{1} * count * learner_.spec().network.actions);
     learner_.ActionValues(observations, count, q_);
-    if (on_acting) on_acting();
+    if (on_decision) on_decision();
   }
   void AwaitActionValues(int, std::span<float> q) override {
     std::copy(q_.begin(), q_.end(), q.begin());
   }
 
   void PrelaunchDecision() override {
-    if (on_preparing) on_preparing();
+    if (on_prelaunch) on_prelaunch();
   }
 
   void GetPriorities(std::span<float> priorities, double& largest) override {
