@@ -35,7 +35,7 @@ struct DeviceReplaySpec {
   PriorityRule rule = PriorityRule::kUniform;  // kUniform: priorities do not change
   PriorityLimits limits;
 
-  std::size_t GpuBytes() const;  // GPU memory that the replay memory needs
+  std::size_t DeviceBytes() const;  // GPU memory that the replay memory needs
 };
 
 // Reads records of the host's ring. A record with this id is in slot id % capacity, on the host and

@@ -7,7 +7,7 @@
 
 #include "uper/base/random.h"
 #include "uper/engine/cuda/cuda_replay.h"
-#include "uper/engine/gpu_replay.h"
+#include "uper/engine/make_device_replay.h"
 #include "uper/nn/cpu/cpu_learner.h"
 #include "uper/nn/cuda/runtime/cuda_for_tests.h"
 #include "uper/nn/initialization.h"
@@ -189,7 +189,7 @@ struct Pair {
         pool(1),
         cpu(SmallSpec(stack), pool),
         gpu(SmallSpec(stack)),
-        memory(MakeGpuReplay(spec, gpu)),
+        memory(MakeDeviceReplay(spec, gpu)),
         buffer({.capacity = spec.capacity,
                 .selection = {.priority_exponent = spec.priority_exponent,
                               .uniform_mix = spec.uniform_mix},

@@ -31,7 +31,7 @@ class Game {
       : prelaunches_(prelaunches),
         store_(AtariMemory()),
         learner_(AtariSpec(batch)),
-        memory_(MakeGpuReplay(AtariMemory(), learner_)) {
+        memory_(MakeDeviceReplay(AtariMemory(), learner_)) {
     InitializeOnline(learner_);
     store_.Add(20);
     MirrorHost();

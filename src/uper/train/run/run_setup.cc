@@ -4,7 +4,7 @@
 
 #include "uper/base/threads/parallel.h"
 #include "uper/checkpoint/checkpoint_store.h"
-#include "uper/engine/gpu_replay.h"
+#include "uper/engine/make_device_replay.h"
 #include "uper/envs/registry.h"
 #include "uper/nn/gpu.h"
 #include "uper/nn/make_cpu_learner.h"
@@ -77,7 +77,7 @@ TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool) try {
   const auto memory = DeviceReplaySpecFrom(config, environment);
   if (ResolveDevice(config) == DeviceChoice::kCuda && memory) {
     parts.learner = MakeGpuLearner(learner);
-    parts.device_replay = MakeGpuReplay(*memory, *parts.learner);
+    parts.device_replay = MakeDeviceReplay(*memory, *parts.learner);
   } else {
     parts.learner = LearnerOn(ResolveDevice(config), learner, pool);
   }
