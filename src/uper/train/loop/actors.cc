@@ -63,7 +63,7 @@ void Actors::Prepare(std::size_t i) {
   ActorStep& next = progress.last[progress.begun % 2];
   next.observation = buffer_.subspan(i * bytes, bytes);
   UPER_CHECK(progress.begun == round_ || next.observation.data() != StepOf(i).observation.data(),
-             "who is ahead needs other memory");
+             "an actor that is ahead needs another buffer");
   ++progress.begun;
 }
 

@@ -74,10 +74,10 @@ TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool) try {
   };
   const EnvironmentSpec environment = SpecFor(config);
   const LearnerSpec learner = LearnerSpecFrom(config, environment);
-  const auto memory = DeviceReplaySpecFrom(config, environment);
-  if (ResolveDevice(config) == DeviceChoice::kCuda && memory) {
+  const auto replay = DeviceReplaySpecFrom(config, environment);
+  if (ResolveDevice(config) == DeviceChoice::kCuda && replay) {
     parts.learner = MakeGpuLearner(learner);
-    parts.device_replay = MakeDeviceReplay(*memory, *parts.learner);
+    parts.device_replay = MakeDeviceReplay(*replay, *parts.learner);
   } else {
     parts.learner = LearnerOn(ResolveDevice(config), learner, pool);
   }
