@@ -203,14 +203,14 @@ TEST(KnownPitfalls, TruncationBootstrapsFromTheFinalFrameNotTheResetFrame) {
                      ReplayStreams(1));
   FrameStack stack(2);
   NStepAccumulator<FrameStack> accumulator(1);
-  const auto observe = [&](std::uint8_t picture) {
-    stack.Push(replay.AddFrame(std::span(&picture, 1)));
+  const auto observe = [&](std::uint8_t frame) {
+    stack.Push(replay.AddFrame(std::span(&frame, 1)));
   };
   observe(1);
   accumulator.Start(stack);
   observe(2);
   for (const auto& t : accumulator.Step(0, {}, stack)) replay.Add(t);
-  observe(3);  // the final picture of the truncated episode
+  observe(3);  // the final frame of the truncated episode
   for (const auto& t : accumulator.Step(0, {.truncated = true}, stack)) replay.Add(t);
   stack.Clear();
   observe(100);  // the next episode
