@@ -16,8 +16,8 @@ __global__ void BeginUpdateKernel(OptimizerRules rules, UpdateState* state) {
   state->rate = static_cast<float>(rules.learning_rate);
   if (!rules.adam) return;
   const double t = static_cast<double>(state->updates + 1);
-  state->rate = static_cast<float>(rules.learning_rate / (1 - pow(rules.decay1, t)));
-  state->root_scale = static_cast<float>(1 / sqrt(1 - pow(rules.decay2, t)));
+  state->rate = static_cast<float>(rules.learning_rate / (1 - pow(rules.first_moment_decay, t)));
+  state->root_scale = static_cast<float>(1 / sqrt(1 - pow(rules.second_moment_decay, t)));
 }
 
 // One parameter, in registers.
@@ -194,18 +194,18 @@ OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimize
   if (const auto* adam = std::get_if<AdamOptions>(&optimizer)) {
     return {.adam = true,
             .learning_rate = adam->learning_rate,
-            .decay1 = adam->first_moment_decay,
-            .decay2 = adam->second_moment_decay,
+            .first_moment_decay = adam->first_moment_decay,
+            .second_moment_decay = adam->second_moment_decay,
             .epsilon = adam->epsilon,
             .max_global_norm = max_global_norm};
   }
   const auto& rmsprop = std::get<RmsPropOptions>(optimizer);
   return {.adam = false,
           .learning_rate = rmsprop.learning_rate,
-          .decay1 = rmsprop.decay,
-          .decay2 = rmsprop.decay,
+          .first_moment_decay = rmsprop.decay,
+          .second_moment_decay = rmsprop.decay,
           .epsilon = rmsprop.epsilon,
-          .inside_root = rmsprop.epsilon_placement == EpsilonPlacement::kInsideRoot,
+          .epsilon_inside_root = rmsprop.epsilon_placement == EpsilonPlacement::kInsideRoot,
           .max_global_norm = max_global_norm};
 }
 
