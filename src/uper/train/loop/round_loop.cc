@@ -143,7 +143,7 @@ void RoundLoop::DecideForTheRest() {
 // Chooses the next actions of deciding_.
 void RoundLoop::Decide() {
   const PhaseClock::Scope phase(record_.clock, &TimeBreakdown::acting);
-  if (DrawExploration()) {
+  if (CollectViews()) {
     engine_.BeginDecisions(views_);
     if (lookahead_ == Lookahead::kActors) WorkBesideDecisions();
     actors_.SetGreedyActions(views_, engine_.AwaitActionValues());
@@ -153,7 +153,7 @@ void RoundLoop::Decide() {
 
 // Draws who explores, and the actions of these; collects what everybody sees. Returns whether
 // anybody needs values.
-bool RoundLoop::DrawExploration() {
+bool RoundLoop::CollectViews() {
   views_.clear();
   bool any_greedy = false;
   for (const std::size_t i : deciding_) {
