@@ -55,7 +55,7 @@ class Engine {
   // Error(kNumeric), naming the transitions, if an update was not finite; a later command may throw
   // it instead.
   virtual void Learn(int updates, double importance_exponent) = 0;
-  // The target network becomes the online one.
+  // The target network becomes a copy of the online network.
   virtual void CopyTarget() = 0;
   // Whether updates are still to be made: a hint for what to do first.
   virtual bool HasPendingUpdates() = 0;

@@ -219,7 +219,7 @@ class CudaLearner final : public Learner {
   std::array<std::map<GraphKey, Graph>, 2> replay_graphs_;  // [current_]; made when first needed
   mutable FloatBuffer host_gradient_;
 
-  // Of decisions.
+  // Decisions use these.
   PinnedBuffer<std::byte> host_observations_;
   DeviceBuffer<std::byte> acting_bytes_;
   DeviceBuffer<float> acting_observations_;
