@@ -110,7 +110,7 @@ void StackedPending::Slots(std::size_t environment, const std::optional<NextFram
     if (next->starts_episode) stack.Clear();
     stack.Push(next->id);
   }
-  UPER_CHECK(slots.size() == stack.frames().size(), "one slot a frame");
+  UPER_CHECK(slots.size() == stack.frames().size(), "one slot per frame");
   const std::size_t capacity = replay.observations().frame_capacity();
   std::transform(stack.frames().begin(), stack.frames().end(), slots.begin(), [&](auto frame) {
     return frame == kZeroFrame ? FrameStore::kZeroSlot

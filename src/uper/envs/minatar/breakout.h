@@ -5,7 +5,7 @@
 
 namespace uper::minatar {
 
-// The ball flies diagonally, one cell a step, and is reflected by the walls, the ceiling, the
+// The ball flies diagonally, one cell per step, and is reflected by the walls, the ceiling, the
 // bricks of rows 1 to 3 (each pays 1 and is gone) and the paddle in the bottom row. After a brick
 // the ball passes through further bricks unhurt until it was in a free cell. When the bricks are
 // gone, new ones stand there as soon as the ball comes down to the bottom row. The game is over
