@@ -22,7 +22,7 @@ constexpr double kSecondsPerMeasurement = 0.2;
 
 constexpr const char* kPhaseNames[cpu::kUpdatePhases] = {
     "convolutions", "dense layers",       "target actions",     "head",     "loss, statistics",
-    "head, back",   "other layers, back", "weights' gradients", "optimiser"};
+    "head, back",   "other layers, back", "weights' gradients", "optimizer"};
 
 struct MachineLimits {
   double flops = 0;  // a second
