@@ -40,7 +40,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/uperConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/uperConfig.cmake ${PROJECT_BINARY_DIR}/uperConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/components.cmake DESTINATION ${package_folder})
 
-# One pkg-config file a component. Static libraries: users first, what they use after them.
+# One pkg-config file per component. Static libraries: users first, what they use after them.
 function(uper_pkg_config component)
   set(libraries)
   set(requires)
