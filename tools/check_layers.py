@@ -47,7 +47,7 @@ NAMESPACES = {
     "uper/cli": "uper::cli",
     "experiments": "uper::experiments",
 }
-# What users call stands in uper itself.
+# These files are in the namespace uper itself, because users call them.
 PUBLIC = ["uper/cli/main.h", "uper/cli/main.cc"]
 # A header that is slow to compile has one file that includes it.
 ONE_FILE_ONLY = ["CLI/CLI.hpp", "rapidcheck.h", "rapidcheck/gtest.h", "toml++/toml.h"]
