@@ -38,6 +38,13 @@ struct TrainerCallbacks {
   std::function<void(const std::string&)> warn;
 };
 
+// The files that a trainer writes.
+struct TrainerFiles {
+  std::filesystem::path metrics;      // CSV
+  std::filesystem::path events;       // for TensorBoard
+  std::filesystem::path checkpoints;  // a folder
+};
+
 // Everything a trainer is made of (run/run_setup.h puts it together). Each part may refer to
 // those before it.
 struct TrainerParts {
