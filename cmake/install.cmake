@@ -40,7 +40,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/uperConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/uperConfig.cmake ${PROJECT_BINARY_DIR}/uperConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/components.cmake DESTINATION ${package_folder})
 
-# One pkg-config file a component. Static libraries: users first, what they use after them.
+# One pkg-config file per component. Static libraries: users first, what they use after them.
 function(uper_pkg_config component)
   set(libraries)
   set(requires)
@@ -58,6 +58,9 @@ function(uper_pkg_config component)
     list(APPEND libraries "-L\${libdir}/uper" -lale)
     list(APPEND requires zlib)
   endif()
+  if(UPER_CUDA AND "nn" IN_LIST uper_${component}_layers)
+    list(APPEND libraries "-L${CUDAToolkit_LIBRARY_DIR}" -lcudart_static -ldl -lrt)
+  endif()
   list(APPEND libraries -pthread)
   string(REPLACE ";" " " libraries "${libraries}")
   string(REPLACE ";" " " requires "${requires}")
@@ -69,8 +72,7 @@ function(uper_pkg_config component)
   install(FILES ${file} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 foreach(component IN LISTS UPER_COMPONENTS)
-  # The learner for GPUs and the command line are for CMake alone.
-  if(NOT component STREQUAL "cli" AND NOT UPER_CUDA)
+  if(NOT component STREQUAL "cli")  # the command line is for CMake alone
     uper_pkg_config(${component})
   endif()
 endforeach()

@@ -8,7 +8,7 @@ set(UPER_CXX_FLAGS
   -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
   # A local name may shadow one of another file that is compiled together with this one (see below).
   $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>
-  -Wno-missing-field-initializers  # designated initialisers leave the rest at their defaults
+  -Wno-missing-field-initializers  # designated initializers leave the rest at their defaults
   # A fused multiply-add that the compiler chooses would change results between instruction sets.
   -ffp-contract=off
   # Nobody reads errno or floating-point flags; results stay the same, loops become vectors.

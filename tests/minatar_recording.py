@@ -20,7 +20,7 @@ GAMES = ["asterix", "breakout", "freeway", "seaquest", "space_invaders"]
 STICKY = 0.1
 RESET = 255
 
-# The enumerators of uper::Purpose (src/uper/envs/game_random.h), in order.
+# The enumerators of uper::DrawPurpose (src/uper/envs/minatar/game_random.h), in order.
 PURPOSES = ["repeat_action", "ball_side", "car_speed", "car_goes_left", "visitor_right", "visitor_is_gold",
             "visitor_lane", "enemy_right", "enemy_is_sub", "enemy_row", "diver_right", "diver_row"]
 

@@ -100,10 +100,13 @@ WORDS = [
     ("but for", "All files but for one stay.", "It is not for speed but for safety."),
     ("'a' for per", "It saves one file a command.", "It saves one file per command."),
     ("'a' for per", "It runs once a frame.", "Each update reads a frame."),
+    ("'a' for per", "It makes at most one a learner.", "It makes at most one per learner."),
+    ("'a' for per", "A file holds one element a key.", "A file has one element per key."),
     ("is said", "If it fails, that is said.", "If it fails, the program prints it."),
     ("what is new", "The GPU takes what is new.", "The GPU takes the new records."),
     ("chain of 'those'", "It keeps those of the runs with those that ended.", "It keeps those of the runs."),
     ("British", "The optimiser of this colour.", "The optimizer of `initialisation` has this color."),
+    ("British", "The initialisers are analysed.", "The initializers are analyzed."),
     ("doubled", "It reads the the file.", "It is true that it reads."),
     ("gone", "The growth is copied.", "The append batch is copied."),
     ("'What ...'", "What a save writes.", "What does a save write?"),
@@ -121,9 +124,25 @@ def test_words_are_found_and_good_sentences_pass(pattern, bad, good):
         assert not list(check_words.hits_in(name, form.format(good))), name
 
 
-def test_words_name_the_line_and_leave_code_alone():
-    text = "int colour = 1;\n\n// Good words\n// and a grey one.\n"
+def test_words_name_the_line():
+    text = "int color = 1;\n\n// Good words\n// and a grey one.\n"
     assert [line for line, _, _ in check_words.hits_in("x.cc", text)] == [4]
+
+
+@pytest.mark.parametrize("name, line", [
+    ("x.cc", "int colour = 1;"), ("x.cc", "void MaximumOfGrey();  // gray"), ("x.cc", 'Print("the optimiser");'),
+    ("x.cc", "constexpr int kNormalisedScore = 1;"), ("x.cc", 'Check(ok, "one slot a frame");'),
+    ("x.cu", "float centre_of_mass = 0;"), ("x.py", "summarise(rows)"), ("x.py", "x = 1  # one element a key"),
+    ("x.cmake", "set(a b)  # designated initialisers"), ("x.html", "<p>normalised scores</p>")])
+def test_words_are_found_in_code(name, line):
+    assert [hit for hit, _, _ in check_words.hits_in(name, f"\n{line}\n")] == [2]
+
+
+def test_words_that_users_and_results_depend_on_stay():
+    for name, line in (("x.cc", 'columns = {"frames", "normalised"};'), ("x.py", "row['normalised']"),
+                       ("x.cc", 'RandomStream stream(seed, "initialisation");'), ("x.cc", "ale::ColourPalette& colors;"),
+                       ("x.cc", "int cancellation = 0;  // `colour`")):
+        assert not list(check_words.hits_in(name, line + "\n")), line
 
 
 def test_the_table_of_folders_is_that_of_the_layer_check():

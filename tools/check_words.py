@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks comments and Markdown for the patterns that make sentences hard to read. Prints file:line: pattern: text."""
+"""Checks comments and Markdown for the patterns that make sentences hard to read, and code for British spellings and
+'a' in place of per. Prints file:line: pattern: text."""
 
 import argparse
 import re
@@ -18,25 +19,28 @@ MAX_WORDS = 40
 
 # Nouns that are counted per something: "one file a command".
 COUNTED = "|".join(
-    "actions? arguments? bars? bits? blocks? bytes? calls? columns? copies copy curves? decisions? draws? entries entry "
-    "environments? episodes? figures? files? floats? folders? frames? games? groups? kernels? launch(?:es)? layers? lines? "
-    "locks? masks? members? messages? nodes? numbers? panels? pieces? points? records? rows? runs? samples? seeds? slots? "
-    "steps? streams? threads? times? transitions? tests? updates? values? warps? words? writes?".split())
+    "actions? arguments? bars? bits? blocks? bytes? calls? cells? columns? copies copy curves? decisions? draws? "
+    "elements? entries entry environments? episodes? figures? files? floats? folders? frames? games? groups? "
+    "kernels? launch(?:es)? layers? lines? locks? masks? members? messages? nodes? numbers? observations? panels? "
+    "pieces? points? records? rows? runs? samples? seeds? slots? steps? streams? threads? times? transitions? "
+    "tests? updates? values? warps? words? writes?".split())
 COUNT = r"(?:an?|one|two|three|four|five|six|eight|ten|\d[\d.,]*|no|each|few|many|fewer|more)"
 PER = "|".join(
-    "action agent array batch block branch call cell channel character chain claim class column command consumer core decision "
-    "draw entry environment episode figure file folder frame function game gpu group image item job kernel layer leaf "
-    "level line mask member message name node number observation output panel parameter part point pixel policy purpose "
-    "question record row round run sample seed slot stage statistic step stream sweep task test thread time transition "
-    "unit update value variant warp window word".split())
+    "action actor agent array batch block branch call cell channel character chain claim class column command component "
+    "consumer core decision draw element entry environment episode figure file folder frame function game gpu group image "
+    "item job kernel key kind layer leaf learner level line mask member message name node number observation output panel "
+    "parameter part point pixel policy program purpose question record row round run sample seed slot stage statistic step "
+    "stream sweep task test thread time transition unit update value variant warp window word worker".split())
+# Without the noun: "at most one a learner".
+NUMBER = r"(?:one|two|three|four|five|six|eight|ten)"
 
 # Spellings of British English, without their endings.
 ISE = ("categor character critic discret emphas equal final general initial local maxim memor minim normal optim organ "
        "parametr parameter penal priorit quant random real recogn regular serial special standard summar synchron util "
        "vector visual").split()
-BRITISH = ("colours? coloured grey greys behaviours? favours? favourable neighbours? neighbouring neighbourhoods? "
+BRITISH = ("colours? coloured grey greys greyed behaviours? favours? favourable neighbours? neighbouring neighbourhoods? "
            "honours? centres? centred licences? modelling modelled labelling labelled catalogues? artefacts? whilst "
-           "analyse analysed analysing fulfil defence judgement programmes? cancelled cancelling travelled").split()
+           "analyse[drs]? analysers? analysing fulfil defence judgement programmes? cancelled cancelling travelled").split()
 
 # Words of the private vocabulary that the code has given up, and what stands in their place.
 GONE = {
@@ -68,7 +72,7 @@ def regex(text):
 PATTERNS = {
     "'but for' (say: except for)": regex(r"\bbut for\b"),
     "'a' for per (say: per ...)": regex(
-        rf"\b(?:{COUNT} (?:[\w-]+ )?(?:{COUNTED})|once|twice) an? (?:{PER})\b(?! (?:of|is|was|has|may|that))"),
+        rf"\b(?:{COUNT} (?:[\w-]+ )?(?:{COUNTED})|{NUMBER}|once|twice) an? (?:{PER})\b(?! (?:of|is|was|has|may))"),
     "'is said', 'is asked' (name who does it)": regex(r"\b(?:is|are|was|were) (?:said|asked)\b"),
     "'what is new' (name it)": regex(r"\bwhat is new\b"),
     "chain of 'those'": regex(r"\bthose (?:of|that|who|which|in|with|for)\b[^.;:?!]*\bthose (?:of|that|who|which|in|with|for)\b"),
@@ -83,6 +87,20 @@ OPENINGS = {
     "opening 'What ...' (say what it is or does)": re.compile(r"What (?![^.]*\?)"),
     "opening 'Of ...' (name the thing)": re.compile(r"Of (?:the|a|an|those|that|its|what|one|all)\b"),
 }
+# These are for code, too: identifiers, strings, comments behind other languages' code.
+CODE_PATTERNS = {name: PATTERNS[name] for name in ("'a' for per (say: per ...)", "British spelling")}
+# Words that stay as they are, and why.
+CODE_EXCEPTIONS = {
+    "the column of the scores' CSV files": r"""["']normalised["']""",
+    "a random stream: results depend on its name": r'"initialisation"',
+    "names of the Atari emulator": r"\b[cC]olourPalette\b|\bmyFrameGreyed\b",
+    "misspelled on purpose": r"\[(?:grid\.)?optimiser\]|unknown key 'optimiser'",
+}
+CODE_EXCEPTION = re.compile("|".join(CODE_EXCEPTIONS.values()))
+CODE_EXEMPT = ("tools/check_words.py", "tests/test_tools.py")  # they name bad words
+PAGES = (".html", ".cff")  # read as code
+WORD_BEGIN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")  # within an identifier
+
 NOT_FOR = re.compile(r"\bnot for\b[^.;:]*$")  # "not for speed but for safety"
 LONG = f"sentence over {MAX_WORDS} words"
 SENTENCE_END = re.compile(r"[.!?:](?=\s+[A-Z`\"(*\[_]|\s*$)|[.!?]\)(?=\s|$)")
@@ -110,12 +128,20 @@ def blocks_of_lines(lines):
         yield block
 
 
+def parts_of_slash_line(line):
+    """Code and comment (None if there is none) of a line of C++ or CUDA."""
+    code, slashes, comment = line.partition("//")
+    if not slashes or code.rstrip().endswith((":", '"')):
+        return line, None
+    return code, comment
+
+
 def slash_comments(text):
     """Comments of C++ and CUDA; one behind code is a block of its own, for it need not go on."""
     whole = []
     for number, line in enumerate(text.splitlines(), 1):
-        code, slashes, comment = line.partition("//")
-        if not slashes or code.rstrip().endswith((":", '"')) and not code.strip().startswith("//"):
+        code, comment = parts_of_slash_line(line)
+        if comment is None:
             continue
         if code.strip():
             yield [(number, comment.strip())]
@@ -154,7 +180,23 @@ def markdown_prose(text):
     yield from blocks_of_lines(lines)
 
 
+def code_lines(name, text):
+    """(number, text) of what is not in the comments above; identifiers as words."""
+    if name.endswith(".md") or name.startswith(CODE_EXEMPT):
+        return
+    if name.endswith(".py"):
+        text = DOCSTRING.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    for number, line in enumerate(text.splitlines(), 1):
+        if name.endswith(SLASHES):
+            line = parts_of_slash_line(line)[0]
+        elif line.lstrip().startswith("#") and not name.endswith(PAGES):
+            continue
+        yield number, WORD_BEGIN.sub(" ", CODE_EXCEPTION.sub("", line))
+
+
 def blocks_of(name, text):
+    if name.endswith(PAGES):
+        return iter(())
     if name.endswith(".md"):
         return markdown_prose(text)
     return slash_comments(text) if name.endswith(SLASHES) else hash_comments(text)
@@ -169,7 +211,7 @@ def long_sentences(text):
 
 
 def hits_in(name, text):
-    """(line, pattern, excerpt) of everything in one file's prose."""
+    """(line, pattern, excerpt) of everything in one file."""
     for block in blocks_of(name, text):
         prose = masked(" ".join(line for _, line in block))
         found = [(match.start(), pattern) for pattern, expression in PATTERNS.items() for match in expression.finditer(prose)
@@ -185,12 +227,16 @@ def hits_in(name, text):
                 line, offset = number, offset + len(content) + 1
             shown = " ".join(content for _, content in block)[max(0, position - 20):position + 70]
             yield line, pattern, shown
+    for number, line in code_lines(name, text):
+        for pattern, expression in CODE_PATTERNS.items():
+            for match in expression.finditer(line):
+                yield number, pattern, line[max(0, match.start() - 20):match.start() + 70].strip()
 
 
 def checked_files(root):
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, text=True,
                            check=True).stdout.split("\n")
-    return sorted(name for name in names if name.endswith((".md", *SLASHES, *HASHES)) and not name.startswith(EXEMPT))
+    return sorted(name for name in names if name.endswith((".md", *SLASHES, *HASHES, *PAGES)) and not name.startswith(EXEMPT))
 
 
 def main():

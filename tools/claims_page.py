@@ -22,7 +22,7 @@ ATARI = """## Atari (needs runs)
 
 `uper reproduce atari-median|atari-ablation|atari-c51|atari-bars|atari-games RUN...` tests these and writes
 `claims.json`. No claim is decided here: the runs (57 games of 200 million frames, several seeds per agent) have not
-been made. Statistics are one number a seed that both agents have in all games of both; with runs of other suites or of
+been made. Statistics are one number per seed that both agents have in all games of both; with runs of other suites or of
 fewer games the statistic says so, with none the claim is `undecided`, "not tested". *UPER*: `qr-ens-uper`; *score*: human-normalized,
 smoothed over 10 evaluations.
 

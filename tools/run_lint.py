@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# By that word in the path Clang's static analyser knows that joined files are no headers.
+# By that word in the path Clang's static analyzer knows that joined files are no headers.
 BUILD = ROOT / "build" / "lint-UnifiedSource"
 # The joined files are headers to clang-tidy.
 OPTIONS = ["-p", str(BUILD), "--quiet", r"--header-filter=(src/uper|experiments|apps|examples|tests)/.*\.(h|cc)$"]

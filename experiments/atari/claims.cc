@@ -131,7 +131,7 @@ ClaimRow AreaRow(const ScoreTable& table, const std::string& baseline, std::stri
   return {{.id = std::move(id),
            .statement = std::move(statement),
            .where_in_paper = std::move(where),
-           .statistic = "mean over frame marks of the median normalised score: " +
+           .statistic = "mean over frame marks of the median normalized score: " +
                         comparison.subject + " - " + baseline + "; > 0"},
           Paired(table, comparison, [&table, comparison](std::int64_t seed) {
             return Mean(MedianDifference(table, comparison, seed));
@@ -144,7 +144,7 @@ ClaimRow ThroughoutRow(const ScoreTable& table, const std::string& baseline, std
   return {{.id = std::move(id),
            .statement = "The median of UPER is above that of " + baseline + " throughout",
            .where_in_paper = "L366",
-           .statistic = "share of frame marks at which the median normalised score of " +
+           .statistic = "share of frame marks at which the median normalized score of " +
                         comparison.subject + " is above, minus 0.95; > 0"},
           Paired(table, comparison, [&table, comparison](std::int64_t seed) {
             const std::vector<double> difference = MedianDifference(table, comparison, seed);
@@ -169,7 +169,7 @@ ClaimRow GameRow(const ScoreTable& table, const Comparison& of_all_games, const 
       CompareIn(table, of_all_games.subject, of_all_games.baseline, {game});
   const std::string order = sign > 0 ? comparison.subject + " - " + comparison.baseline
                                      : comparison.baseline + " - " + comparison.subject;
-  text.statistic = game + ": mean over frame marks of the normalised score: " + order + "; > 0";
+  text.statistic = game + ": mean over frame marks of the normalized score: " + order + "; > 0";
   return {std::move(text),
           Paired(table, comparison, [&table, comparison, game, sign](std::int64_t seed) {
             return sign * GameDifference(table, comparison, game, seed);
@@ -206,13 +206,13 @@ std::vector<Claim> BarsClaims(const ScoreTable& table, std::span<const std::stri
     rows.push_back({{.id = Lettered("44", i),
                      .statement = "UPER is better than " + baselines[i] + " in most games",
                      .where_in_paper = "L380",
-                     .statistic = "share of games with the larger mean normalised score over frame "
+                     .statistic = "share of games with the larger mean normalized score over frame "
                                   "marks, minus 0.5; > 0"},
                     MoreGames(table, comparison, 0.5)});
     rows.push_back({{.id = Lettered("45", i),
                      .statement = "Where UPER is worse than " + baselines[i] + ", it is so by less",
                      .where_in_paper = "L366, L380",
-                     .statistic = "mean absolute difference of the mean normalised score: games "
+                     .statistic = "mean absolute difference of the mean normalized score: games "
                                   "where UPER is better - games where it is not; > 0"},
                     Paired(table, comparison, [&table, comparison](std::int64_t seed) {
                       return Asymmetry(table, comparison, seed);
@@ -237,7 +237,7 @@ std::vector<Claim> GamesClaims(const ScoreTable& table) {
                         .statement = std::string("UPER is ") + named.words + " in " + named.game +
                                      ", against " + baseline,
                         .where_in_paper = "L366",
-                        .statistic = "mean normalised score"};
+                        .statistic = "mean normalized score"};
       if (table.suite() == "atari") {
         rows.push_back(GameRow(table, Compare(table, kUper, baseline), named.game, named.sign,
                                std::move(text)));
@@ -257,7 +257,7 @@ std::vector<Claim> C51Claims(const ScoreTable& table) {
       {{.id = "43",
         .statement = "C51 with UPER is better than C51 with PER in 4 of 5 games",
         .where_in_paper = "L1227",
-        .statistic = "share of games with the larger mean normalised score over frame marks, minus "
+        .statistic = "share of games with the larger mean normalized score over frame marks, minus "
                      "0.7 (between three and four of five); > 0"},
        MoreGames(table, comparison, kFourOfFive)}};
   for (const std::string& game : comparison.games) {

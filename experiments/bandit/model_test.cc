@@ -39,7 +39,7 @@ TEST(BanditSimulationTest, RecordsAreConsistent) {
   }
 }
 
-TEST(BanditSimulationTest, CountsEqualiseTheDraws) {
+TEST(BanditSimulationTest, CountsEqualizeTheDraws) {
   // 1 / sqrt(1 + C) pulls every arm towards the same number of draws.
   const BanditTrace trace = SimulateBandit(Short(PriorityRule::kCounts), 1);
   for (int arm = 0; arm < trace.arms; ++arm) {

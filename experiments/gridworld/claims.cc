@@ -140,7 +140,7 @@ double ShareOf(std::int64_t part, std::int64_t whole) {
 
 }  // namespace
 
-GridworldSummary Summarise(const GridMap& map, const GridworldTrace& trace) {
+GridworldSummary Summarize(const GridMap& map, const GridworldTrace& trace) {
   GridworldSummary summary;
   const std::size_t episodes = trace.tests.size();
   const std::size_t late = std::min(kLateEpisodes, episodes);

@@ -19,7 +19,7 @@ struct GridworldSummary {
   double noisy_draw_share = 0;  // draws whose s_t is a noisy cell
 };
 
-GridworldSummary Summarise(const GridMap& map, const GridworldTrace& trace);
+GridworldSummary Summarize(const GridMap& map, const GridworldTrace& trace);
 
 // [method][seed], methods in the order of kGridworldMethods.
 using GridworldSummaries = std::array<std::vector<GridworldSummary>, kGridworldMethods.size()>;

@@ -49,7 +49,7 @@ std::vector<SettingInfo> ReplaySettings() {
       NumberSetting("priority_exponent", Type::kNumber, 0.7, 0, 4,
                     "alpha in P = p^alpha / sum p^alpha"),
       NumberSetting("uniform_mix", Type::kNumber, 0.001, 0, 1,
-                    "share of prioritised draws that are uniform"),
+                    "share of prioritized draws that are uniform"),
   };
 }
 
@@ -165,7 +165,7 @@ std::vector<Claim> Run(const FigureContext& context) {
   GridworldSummaries summaries;
   for (std::size_t method = 0; method < traces.size(); ++method) {
     for (const GridworldTrace& trace : traces[method]) {
-      summaries[method].push_back(Summarise(options.map, trace));
+      summaries[method].push_back(Summarize(options.map, trace));
     }
   }
   return GridworldClaims(options.map, summaries);

@@ -157,7 +157,7 @@ TEST(GridworldClaimsTest, SummaryByHand) {
     const bool reached = episode >= 25;
     trace.tests.push_back({.undiscounted_return = reached ? 8.0 : 0.0, .reached_goal = reached});
   }
-  const GridworldSummary summary = Summarise(map, trace);
+  const GridworldSummary summary = Summarize(map, trace);
   EXPECT_DOUBLE_EQ(summary.mean_return, 3);
   EXPECT_DOUBLE_EQ(summary.late_goal_share, 0.5);
   EXPECT_DOUBLE_EQ(summary.early_draw_share, 0.5);
@@ -168,7 +168,7 @@ TEST(GridworldClaimsTest, SummaryByHand) {
 TEST(GridworldClaimsTest, HalfTheDistanceIsLate) {
   const GridMap map = GridMap::Parse("S.G\n", "corridor");  // the middle is exactly half-way
   const GridworldSummary summary =
-      Summarise(map, {.tests = {{}}, .draws_by_state = {1, 3, 0}, .draws_into_noise = 0});
+      Summarize(map, {.tests = {{}}, .draws_by_state = {1, 3, 0}, .draws_into_noise = 0});
   EXPECT_DOUBLE_EQ(summary.early_draw_share, 0.25);
   EXPECT_DOUBLE_EQ(summary.late_draw_share, 0.75);
 }
@@ -176,7 +176,7 @@ TEST(GridworldClaimsTest, HalfTheDistanceIsLate) {
 TEST(GridworldClaimsTest, RunsWithoutDrawsHaveShareZero) {
   const GridMap map = GridMap::Parse("SG\n", "corridor");
   const GridworldSummary summary =
-      Summarise(map, {.tests = {{}}, .draws_by_state = {0, 0}, .draws_into_noise = 0});
+      Summarize(map, {.tests = {{}}, .draws_by_state = {0, 0}, .draws_into_noise = 0});
   EXPECT_EQ(summary.early_draw_share, 0);
   EXPECT_EQ(summary.late_draw_share, 0);
   EXPECT_EQ(summary.noisy_draw_share, 0);

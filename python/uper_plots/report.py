@@ -31,7 +31,7 @@ HEADINGS = {
     "median": ("Median over games", "The paper's main figure: the median over games for each seed; line: "
                "mean over seeds, band: two standard deviations over seeds."),
     "ablation": ("The priority alone", "The same ensemble under different priorities."),
-    "bars": ("Cumulative improvement by game", "C = 100 · Σ(subject − baseline) / Σ baseline of normalised "
+    "bars": ("Cumulative improvement by game", "C = 100 · Σ(subject − baseline) / Σ baseline of normalized "
              "scores over all frame marks, curves averaged over seeds. Undefined where the baseline's sum "
              "is not positive."),
     "games": ("All games", "Mean over seeds, band: two standard deviations."),
@@ -77,7 +77,7 @@ def interval_cell(row):
     """The text "value [low, high]" of a row of aggregates.csv, and the value to sort by."""
     if not row:
         return ("–", "")
-    bounds = f"[{number(row['low'])}, {number(row['high'])}]" if row["low"] else "one run a game: no interval"
+    bounds = f"[{number(row['low'])}, {number(row['high'])}]" if row["low"] else "one run per game: no interval"
     return (f"{number(row['value'])}<br><small>{bounds}</small>", row["value"])
 
 
@@ -127,10 +127,10 @@ def games_section(folder, report):
         found = returns.get((game, agent))
         if not found:
             return ('<span class="missing">no run</span>', "-inf")
-        raw, normalised = np.array(found).T
+        raw, normalized = np.array(found).T
         spread = f" ± {number(raw.std())}" if len(found) > 1 else ""
-        return (f"{number(raw.mean(), 4)}{spread}<br><small>{number(normalised.mean())} normalised, "
-                f"{len(found)} seed{'s' if len(found) > 1 else ''}</small>", normalised.mean())
+        return (f"{number(raw.mean(), 4)}{spread}<br><small>{number(normalized.mean())} normalized, "
+                f"{len(found)} seed{'s' if len(found) > 1 else ''}</small>", normalized.mean())
 
     body = [[html.escape(game.replace("_", " "))] + [cell(game, agent) for agent in report["agents"]]
             for game in report["games"]]
@@ -244,7 +244,7 @@ def runs_section(folder):
              (f"{int(row['frames']):,}", row["frames"]), row["finished"], (row["evaluations"], row["evaluations"]),
              (number(row["return"], 4), row["return"]), (number(row["smoothed_return"], 4), row["smoothed_return"]),
              (number(row["normalised"]), row["normalised"])] for row in rows_of(folder / "runs.csv")]
-    head = ["agent", "game", "seed", "frames", "finished", "evaluations", "last return", "smoothed", "normalised"]
+    head = ["agent", "game", "seed", "frames", "finished", "evaluations", "last return", "smoothed", "normalized"]
     return "<details><summary>All runs</summary>" + table(head, rows) + "</details>"
 
 

@@ -16,7 +16,7 @@ from matplotlib import ticker
 from uper_plots import style
 from uper_plots.style import plt
 
-BLUE, RED, GREEN, ORANGE, GREY = "#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#7f7f7f"
+BLUE, RED, GREEN, ORANGE, GRAY = "#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#7f7f7f"
 SMOOTHED_ROWS = 100  # a curve with more rows is also drawn smoothed
 LOG_SPAN = 30  # values that span more than this factor get a logarithmic axis
 FEW_DECADES = 300  # up to this factor, a logarithmic axis also has labels between the powers of ten
@@ -100,7 +100,7 @@ def panel(axes, table, title, curves, unit="", log=False, limits=None):
     drawn = [draw_curve(axes, table, *curve) for curve in curves]
     if not any(drawn):
         axes.text(0.5, 0.5, "nothing measured yet", transform=axes.transAxes, ha="center",
-                  va="center", color=GREY)
+                  va="center", color=GRAY)
         axes.set_yticks([])
         return
     if log:
@@ -153,7 +153,7 @@ def draw_uncertainty(table):
     panel(axes[1], table, "TD error, mean of the absolute values",
           [("td_error_mean", "TD error", ORANGE)], log=True)
     panel(axes[2], table, "priorities written back",
-          [("priority_mean", "mean", BLUE), ("priority_max", "largest", GREY)], log=True)
+          [("priority_mean", "mean", BLUE), ("priority_max", "largest", GRAY)], log=True)
     panel(axes[3], table, "effective sample size of a batch",
           [("effective_sample_size", "effective sample size", GREEN)])
     return figure

@@ -36,7 +36,7 @@ PUBLISHED = {
 }
 PUBLISHED_LINES = [(0, (1, 1)), (0, (5, 2)), (0, (3, 1, 1, 1)), (0, (8, 2, 1, 2))]
 SUITES = {"atari": "Atari", "minatar": "MinAtar"}
-UNITS = {"atari": "human-normalised score", "minatar": "score, 0 random, 1 published DQN"}
+UNITS = {"atari": "human-normalized score", "minatar": "score, 0 random, 1 published DQN"}
 
 
 def label(agent):
@@ -54,7 +54,7 @@ def suite(information):
 
 
 def unit(about):
-    return UNITS.get(about["suite"], "normalised score")
+    return UNITS.get(about["suite"], "normalized score")
 
 
 def read(path, text=("agent", "game", "subject", "baseline", "source", "statistic", "finished", "subset")):

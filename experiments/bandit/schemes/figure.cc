@@ -133,7 +133,7 @@ std::vector<Claim> RunSchemesFigure(const FigureContext& context) {
   AddVarianceClaims(claims, bandit);
   constexpr auto kUper = PriorityRule::kInfoGainDelta;
   constexpr auto kEpistemicDelta = PriorityRule::kEpistemicDelta;
-  claims.Positive({"18", "Prioritising by E_delta alone is unsatisfactory: A is needed",
+  claims.Positive({"18", "Prioritizing by E_delta alone is unsatisfactory: A is needed",
                    "L222-L223", "ln(final MSE of epistemic_delta / of info_gain_delta); > 0"},
                   {kEpistemicDelta, kUper}, FinalMseLogRatio(kEpistemicDelta, kUper));
   return claims.Take();

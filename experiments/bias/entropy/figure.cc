@@ -145,7 +145,7 @@ std::vector<ClaimRow> LimitClaims(const EntropyResults& results) {
           {{.id = "31a",
             .statement = "As C increases, the entropy increases.",
             .where_in_paper = "L583",
-            .statistic = "smallest step of H between neighbouring C over the axis and the four "
+            .statistic = "smallest step of H between neighboring C over the axis and the four "
                          "forms; > 0 supports it"},
            PositiveInPanels(grid, SmallestStep(results))},
           {{.id = "31b",

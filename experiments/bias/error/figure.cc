@@ -216,7 +216,7 @@ std::vector<ClaimRow> TradeOffClaims(const ErrorResults& results) {
             .statement = "For low C a high exponent is catastrophically wrong.",
             .where_in_paper = "L1076",
             .statistic = "mean error of E^3/U at C = 0 in units of uniform sampling's, minus 1; > "
-                         "0 (worse than no prioritisation at all) supports it"},
+                         "0 (worse than no prioritization at all) supports it"},
            PositiveInPanels(grid, [&results](std::size_t panel, std::size_t seed) {
              return results.Mean(panel, seed, 0, kE3u) - 1;
            })}};

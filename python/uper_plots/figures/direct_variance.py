@@ -46,7 +46,7 @@ def draw_mse(axis, folder):
     axis.set_xlim(0, iteration[-1])
     axis.set_xlabel("iterations (1000 steps)")
     axis.set_ylabel("true MSE")
-    axis.set_title("(c) prioritised replay on the bandit")
+    axis.set_title("(c) prioritized replay on the bandit")
     axis.legend(fontsize=7)
 
 

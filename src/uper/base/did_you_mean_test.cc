@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<std::string> kNames = {"bandit", "bandit-shifted", "gridworld", "phase"};
 
-TEST(NearestNameTest, FindsEveryOneLetterSlip) {
+TEST(DidYouMeanTest, FindsEveryOneLetterSlip) {
   EXPECT_EQ(NearestName("bandt", kNames), "bandit");    // left out
   EXPECT_EQ(NearestName("banddit", kNames), "bandit");  // doubled
   EXPECT_EQ(NearestName("bendit", kNames), "bandit");   // wrong
@@ -17,11 +17,11 @@ TEST(NearestNameTest, FindsEveryOneLetterSlip) {
   EXPECT_EQ(NearestName("gridwrold", kNames), "gridworld");
 }
 
-TEST(NearestNameTest, PrefersTheNearest) {
+TEST(DidYouMeanTest, PrefersTheNearest) {
   EXPECT_EQ(NearestName("bandit-shiftd", kNames), "bandit-shifted");
 }
 
-TEST(NearestNameTest, LooksAtTheLastPart) {
+TEST(DidYouMeanTest, LooksAtTheLastPart) {
   const std::vector<std::string> names = {"atari/hero",
                                           "atari/kung_fu_master",
                                           "atari/pong",
@@ -43,13 +43,13 @@ TEST(NearestNameTest, LooksAtTheLastPart) {
   EXPECT_EQ(NearestName("atari/foo", names), "");
 }
 
-TEST(NearestNameTest, SuggestsNothingForSomethingElse) {
+TEST(DidYouMeanTest, SuggestsNothingForSomethingElse) {
   EXPECT_EQ(NearestName("zzzzzz", kNames), "");
   EXPECT_EQ(NearestName("", kNames), "");
   EXPECT_EQ(DidYouMean("zzzzzz", kNames), "");
 }
 
-TEST(NearestNameTest, WordsTheSuggestion) {
+TEST(DidYouMeanTest, WordsTheSuggestion) {
   EXPECT_EQ(DidYouMean("phsae", kNames), " (did you mean 'phase'?)");
 }
 

@@ -142,7 +142,7 @@ void AddRollout(CLI::App& app, const StopFlag& stop, Command& chosen) {
       ->capture_default_str();
   command
       ->add_option("--threads", options->threads,
-                   "Environments that play at a time (default: one a core); changes no result")
+                   "Environments that play at a time (default: one per core); changes no result")
       ->check(CLI::Range(1, 1024));
   AddSeed(command, options->seed, "Decides everything random");
   command->add_option("--dump", options->dump, "Write every step to this .npz file");
@@ -327,7 +327,7 @@ void AddBenchEnv(CLI::App& bench, const StopFlag& stop, Command& chosen) {
       ->capture_default_str();
   command
       ->add_option("--environments", options->environments,
-                   "Atari: of a pool that steps together (default: four a thread)")
+                   "Atari: of a pool that steps together (default: four per thread)")
       ->check(CLI::Range(1, 4096));
   AddRepeats(command, options->repeats);
   command->add_flag("--peers,!--no-peers", options->peers,
@@ -403,7 +403,7 @@ std::string UnknownWord(const CLI::App& app, const std::vector<std::string>& wor
 }  // namespace
 
 int RunCommandLine(int argc, char** argv, const StopFlag& stop) {
-  CLI::App app("uper: uncertainty-prioritised experience replay");
+  CLI::App app("uper: uncertainty-prioritized experience replay");
   app.set_version_flag("--version", "uper " + ProgramVersion() + " (" + ProgramRevision() + ")");
   app.require_subcommand(1);
   app.footer("`uper COMMAND --help` shows a command's options and an example.");

@@ -195,7 +195,7 @@ class DeviceEngine final : public Engine {
     }
     // Draws of the host are counted already.
     const std::size_t drawn = replay_.spec().samples_on_device ? report.ids.size() : 0;
-    store_.mutable_buffer().CountDeviceDraws(drawn, report.massless ? drawn : 0, counts);
+    store_.mutable_buffer().CountDeviceDraws(drawn, report.uniform_fallback ? drawn : 0, counts);
     return counts.invalid;
   }
 

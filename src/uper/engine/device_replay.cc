@@ -4,7 +4,7 @@
 
 namespace uper {
 
-std::size_t DeviceReplaySpec::GpuBytes() const {
+std::size_t DeviceReplaySpec::DeviceBytes() const {
   const std::size_t tree = TreeShape(capacity).nodes() * kTreeFanOut * sizeof(double);
   const std::size_t trees = normalization == WeightNormalization::kBufferMax ? 2 : 1;
   return capacity * (record_bytes + sizeof(float)) + trees * tree +

@@ -35,7 +35,7 @@ struct DeviceReplaySpec {
   PriorityRule rule = PriorityRule::kUniform;  // kUniform: priorities do not change
   PriorityLimits limits;
 
-  std::size_t GpuBytes() const;  // GPU memory that the replay memory needs
+  std::size_t DeviceBytes() const;  // GPU memory that the replay memory needs
 };
 
 // Reads records of the host's ring. A record with this id is in slot id % capacity, on the host and
@@ -58,8 +58,8 @@ struct DeviceUpdate {
 struct DeviceUpdateReport {
   double loss = 0;
   double gradient_norm = 0;
-  bool finite = true;     // else this update and all later ones were skipped
-  bool massless = false;  // no transition had mass: the draws were uniform
+  bool finite = true;             // else this update and all later ones were skipped
+  bool uniform_fallback = false;  // no transition had mass: the draws were uniform
   std::span<const std::uint64_t> ids;
   std::span<const float> weights;
   std::span<const std::uint8_t> noisy;  // RecordTail::noisy

@@ -33,7 +33,7 @@ class LateDeviceReplay final : public DeviceReplay {
   const DeviceReplaySpec& spec() const override { return spec_; }
 
   // Called, if set, while values are computed, and by PrelaunchDecision().
-  std::function<void()> on_acting, on_preparing;
+  std::function<void()> on_decision, on_prelaunch;
 
   void MirrorHost(const DeviceRecordSource& transitions,
                   const DeviceRecordSource& frames) override {
@@ -100,7 +100,7 @@ class LateDeviceReplay final : public DeviceReplay {
     done_.pop_front();
     return DeviceUpdateReport{.loss = reported_.loss,
                               .gradient_norm = reported_.gradient_norm,
-                              .massless = reported_.massless,
+                              .uniform_fallback = reported_.uniform_fallback,
                               .ids = reported_.ids,
                               .weights = reported_.weights,
                               .noisy = reported_.noisy,
@@ -117,14 +117,14 @@ class LateDeviceReplay final : public DeviceReplay {
     }
     q_.resize(std::size_t{1} * count * learner_.spec().network.actions);
     learner_.ActionValues(observations, count, q_);
-    if (on_acting) on_acting();
+    if (on_decision) on_decision();
   }
   void AwaitActionValues(int, std::span<float> q) override {
     std::copy(q_.begin(), q_.end(), q.begin());
   }
 
   void PrelaunchDecision() override {
-    if (on_preparing) on_preparing();
+    if (on_prelaunch) on_prelaunch();
   }
 
   void GetPriorities(std::span<float> priorities, double& largest) override {
@@ -150,7 +150,7 @@ class LateDeviceReplay final : public DeviceReplay {
   struct Done {
     double loss = 0;
     double gradient_norm = 0;
-    bool massless = false;
+    bool uniform_fallback = false;
     std::vector<std::uint64_t> ids;
     std::vector<float> weights;
     std::vector<std::uint8_t> noisy;
@@ -229,7 +229,7 @@ class LateDeviceReplay final : public DeviceReplay {
     if (!spec_.samples_on_device) return;
     std::vector<uper::Draw> draws(batch_);
     std::vector<double> probabilities;
-    done.massless = selector_->SampleAt(update.uniforms, draws) > 0;
+    done.uniform_fallback = selector_->SampleAt(update.uniforms, draws) > 0;
     done.ids.clear();
     for (std::size_t j = 0; j < batch_; ++j) {
       const std::size_t first = selector_->first_slot();

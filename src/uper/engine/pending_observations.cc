@@ -39,7 +39,8 @@ std::span<const std::byte> WholePending::Joined() const {
   return newest_.size() == 1 ? Newest(0) : std::span<const std::byte>();
 }
 
-void WholePending::Show(std::size_t environment, const Replay&, std::span<std::byte> out) const {
+void WholePending::WriteCurrent(std::size_t environment, const Replay&,
+                                std::span<std::byte> out) const {
   std::memcpy(out.data(), Newest(environment).data(), bytes_);
 }
 
@@ -89,8 +90,8 @@ StackedPending::Observation StackedPending::Push(std::size_t environment,
 }
 
 // Writes the pixels of an environment's stack.
-void StackedPending::Show(std::size_t environment, const Replay& replay,
-                          std::span<std::byte> out) const {
+void StackedPending::WriteCurrent(std::size_t environment, const Replay& replay,
+                                  std::span<std::byte> out) const {
   const std::size_t frame_bytes = replay.observations().frame_bytes();
   for (const std::uint64_t frame : stacks_[environment].frames()) {
     if (frame == kZeroFrame) {
@@ -109,7 +110,7 @@ void StackedPending::Slots(std::size_t environment, const std::optional<NextFram
     if (next->starts_episode) stack.Clear();
     stack.Push(next->id);
   }
-  UPER_CHECK(slots.size() == stack.frames().size(), "one slot a frame");
+  UPER_CHECK(slots.size() == stack.frames().size(), "one slot per frame");
   std::transform(stack.frames().begin(), stack.frames().end(), slots.begin(),
                  [&](std::uint64_t frame) { return replay.observations().SlotOf(frame); });
 }

@@ -31,7 +31,7 @@ class WholePending {
 
   // All environments' newest observations side by side, without a copy if that is possible.
   std::span<const std::byte> Joined() const;
-  void Show(std::size_t environment, const Replay& replay, std::span<std::byte> out) const;
+  void WriteCurrent(std::size_t environment, const Replay& replay, std::span<std::byte> out) const;
 
   // The observations in a transition's record.
   void WriteRecord(const Replay& replay, std::uint64_t id, std::span<std::byte> out) const;
@@ -66,7 +66,7 @@ class StackedPending {
   Observation Push(std::size_t environment, std::span<const std::byte> frame, Replay& replay);
 
   std::span<const std::byte> Joined() const { return {}; }
-  void Show(std::size_t environment, const Replay& replay, std::span<std::byte> out) const;
+  void WriteCurrent(std::size_t environment, const Replay& replay, std::span<std::byte> out) const;
   void Slots(std::size_t environment, const std::optional<NextFrame>& next, const Replay& replay,
              std::span<std::uint32_t> slots) const;
 

@@ -26,7 +26,7 @@ class StoreOf final : public TransitionStore {
         replay_(options.replay, Pending::MakeStorage(options), ReplayStreams(seed)),
         pending_(options),
         steps_(options.environments, NStepAccumulator<Observation>(options.n_steps)),
-        shown_(options.environments, 0),
+        up_to_date_(options.environments, 0),
         current_(options.environments * replay_.observation_bytes()) {}
 
   void Start(std::size_t environment, std::span<const std::byte> observation) override {
@@ -47,9 +47,9 @@ class StoreOf final : public TransitionStore {
   std::span<const std::byte> current() const override {
     if (const auto joined = pending_.Joined(); !joined.empty()) return joined;
     const std::size_t bytes = replay_.observation_bytes();
-    for (std::size_t i = 0; i < shown_.size(); ++i) {
-      if (std::exchange(shown_[i], 1) != 0) continue;
-      pending_.Show(i, replay_, std::span(current_).subspan(i * bytes, bytes));
+    for (std::size_t i = 0; i < up_to_date_.size(); ++i) {
+      if (std::exchange(up_to_date_[i], 1) != 0) continue;
+      pending_.WriteCurrent(i, replay_, std::span(current_).subspan(i * bytes, bytes));
     }
     return current_;
   }
@@ -97,7 +97,7 @@ class StoreOf final : public TransitionStore {
     UPER_CHECK(environment < steps_.size(), "no such environment");
   }
   Observation Push(std::size_t environment, std::span<const std::byte> observation) {
-    shown_[environment] = 0;
+    up_to_date_[environment] = 0;
     return pending_.Push(environment, observation, replay_);
   }
   std::size_t observations_bytes() const { return options_.RecordBytes() - sizeof(RecordTail); }
@@ -116,8 +116,8 @@ class StoreOf final : public TransitionStore {
   Pending pending_;
   std::vector<NStepAccumulator<Observation>> steps_;  // [environment]
   // The stacked observations of the agents; current() fills them.
-  mutable std::vector<std::uint8_t> shown_;  // [environment]: its part is up to date
-  mutable std::vector<std::byte> current_;   // [environment, observation]
+  mutable std::vector<std::uint8_t> up_to_date_;  // [environment]: its part of current_
+  mutable std::vector<std::byte> current_;        // [environment, observation]
   // Kept for Save: tensors are views.
   mutable SelectorState saved_selector_;
   mutable std::vector<std::byte> saved_pending_;
@@ -209,7 +209,7 @@ void StoreOf<Pending>::RestorePending(std::span<const std::byte> bytes) {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     pending_.RestoreCurrent(i, reader, replay_);
     RestoreSteps(i, reader);
-    shown_[i] = 0;
+    up_to_date_[i] = 0;
   }
   reader.ExpectEnd();
 }

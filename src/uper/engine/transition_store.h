@@ -24,7 +24,7 @@ struct StoredStep {
   StepOutcome outcome;
 };
 
-// A frame that an environment has shown but that is not stored yet.
+// A frame that an environment has written but that is not stored yet.
 struct NextFrame {
   std::uint64_t id = 0;
   bool starts_episode = false;

@@ -8,7 +8,8 @@
 
 namespace uper {
 
-// The only entry to nn/cuda. Builds without CUDA have it too: there is no usable GPU for them.
+// The entry to nn/cuda for all except for engine/make_device_replay.cc and engine/cuda. Builds
+// without CUDA have it too: there is no usable GPU for them.
 
 struct GpuInfo {
   bool built = false;  // this build supports GPUs

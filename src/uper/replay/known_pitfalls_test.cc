@@ -44,7 +44,7 @@ std::vector<std::uint64_t> DrawCounts(ReplayBuffer& buffer, int batches) {
 // 1. An infinite priority was accepted and later set back to 1, in a table of eight items. Then
 // three items were never drawn again and one took half of all draws. The reported probabilities did
 // not show it.
-TEST(Trap, InfinityLeavesNoTrace) {
+TEST(KnownPitfalls, InfinityLeavesNoTrace) {
   ReplayBuffer buffer(SmallBuffer(8, 1, 0), Draws());
   for (int i = 0; i < 8; ++i) buffer.Add();
   const std::vector<std::uint64_t> ids = {3};
@@ -59,7 +59,7 @@ TEST(Trap, InfinityLeavesNoTrace) {
 
 // 2. After one NaN every later draw returned item 0 with a NaN weight. Negative priorities gave NaN
 // weights.
-TEST(Trap, NanAndNegativePrioritiesChangeNothing) {
+TEST(KnownPitfalls, NanAndNegativePrioritiesChangeNothing) {
   for (const double bad : {std::nan(""), -std::nan(""), -1.0, -kInfinity, -1e-320}) {
     ReplayBuffer touched(SmallBuffer(8, 0.6, 0.01), Draws());
     ReplayBuffer untouched(SmallBuffer(8, 0.6, 0.01), Draws());
@@ -81,7 +81,7 @@ TEST(Trap, NanAndNegativePrioritiesChangeNothing) {
 }
 
 // 3. The exponent had no effect, and no test noticed (draw frequencies: draw_distribution_test).
-TEST(Trap, TheExponentChangesProbabilities) {
+TEST(KnownPitfalls, TheExponentChangesProbabilities) {
   for (const double exponent : {0.0, 0.5, 1.0, 2.0}) {
     ReplayBuffer buffer(SmallBuffer(2, exponent, 0), Draws());
     buffer.Add(1.0);
@@ -95,7 +95,7 @@ TEST(Trap, TheExponentChangesProbabilities) {
 }
 
 // 4a. If an id occurred several times in one update, the first entry won.
-TEST(Trap, TheLastOfDuplicateIdsWins) {
+TEST(KnownPitfalls, TheLastOfDuplicateIdsWins) {
   for (const SelectorKind kind : {SelectorKind::kProportional, SelectorKind::kRank}) {
     ReplayBuffer buffer(SmallBuffer(4, 1, 0, kind), Draws());
     for (int i = 0; i < 3; ++i) buffer.Add();
@@ -110,7 +110,7 @@ TEST(Trap, TheLastOfDuplicateIdsWins) {
 }
 
 // 4b. The largest priority was lost by saving and loading.
-TEST(Trap, ResumeKeepsTheLargestPriority) {
+TEST(KnownPitfalls, ResumeKeepsTheLargestPriority) {
   ReplayBuffer buffer(SmallBuffer(2, 0.6, 0), Draws());
   buffer.Add(50.0);
   for (int i = 0; i < 4; ++i) buffer.Add(1.0);  // evicts the item itself
@@ -120,7 +120,7 @@ TEST(Trap, ResumeKeepsTheLargestPriority) {
 }
 
 // 4c. Keys were 32-bit numbers, which a long run exhausts.
-TEST(Trap, IdsGoOnBeyond32Bits) {
+TEST(KnownPitfalls, IdsGoOnBeyond32Bits) {
   ReplayBuffer buffer(SmallBuffer(8, 0.6, 0), Draws());
   ReplayBufferState state = buffer.GetState();
   const std::uint64_t start = (std::uint64_t{1} << 32) - 5;
@@ -140,7 +140,7 @@ TEST(Trap, IdsGoOnBeyond32Bits) {
 // 5. Sums kept by adding differences drift. Priorities fall by many orders of magnitude during
 // learning, and the rounding errors of the large ones stay (the full-length test is
 // SumTree.HundredMillionUpdatesDoNotDrift).
-TEST(Trap, SumsDoNotDriftWhenEverythingIsLearned) {
+TEST(KnownPitfalls, SumsDoNotDriftWhenEverythingIsLearned) {
   ReplayBuffer buffer(SmallBuffer(512, 1, 0), Draws());
   for (int i = 0; i < 512; ++i) buffer.Add();
   RandomStream random(2, "test");
@@ -160,7 +160,7 @@ TEST(Trap, SumsDoNotDriftWhenEverythingIsLearned) {
 }
 
 // 6. By rounding, a search landed beyond the filled range.
-TEST(Trap, NoDrawFallsBeyondTheFilledRange) {
+TEST(KnownPitfalls, NoDrawFallsBeyondTheFilledRange) {
   RandomStream random(3, "test");
   for (std::uint64_t round = 0; round < Scaled(500, 50); ++round) {
     SelectorOptions options{.priority_exponent = 4, .uniform_mix = 0};
@@ -183,7 +183,7 @@ TEST(Trap, NoDrawFallsBeyondTheFilledRange) {
 
 // 7. The largest priority was stored with the exponent applied, and the exponent was applied again.
 // A change of the exponent left the old values in the tree.
-TEST(Trap, TheExponentIsAppliedOnceAndCanChange) {
+TEST(KnownPitfalls, TheExponentIsAppliedOnceAndCanChange) {
   ReplayBuffer buffer(SmallBuffer(4, 0.5, 0), Draws());
   buffer.Add(16.0);
   for (int i = 0; i < 3; ++i) buffer.Add();
@@ -198,20 +198,20 @@ TEST(Trap, TheExponentIsAppliedOnceAndCanChange) {
 
 // 8. Sharing frames between observations returned the first frame of the *next* episode as the last
 // observation of a truncated one.
-TEST(Trap, TruncationBootstrapsFromTheFinalFrameNotTheResetFrame) {
+TEST(KnownPitfalls, TruncationBootstrapsFromTheFinalFrameNotTheResetFrame) {
   FrameReplay replay({.buffer = SmallBuffer(16, 0.6, 0), .masks = {}},
                      FrameStore({.capacity = 16, .frame_bytes = 1, .stack_depth = 2}),
                      ReplayStreams(1));
   FrameStack stack(2);
   NStepAccumulator<FrameStack> accumulator(1);
-  const auto observe = [&](std::uint8_t picture) {
-    stack.Push(replay.AddFrame(std::span(&picture, 1)));
+  const auto observe = [&](std::uint8_t frame) {
+    stack.Push(replay.AddFrame(std::span(&frame, 1)));
   };
   observe(1);
   accumulator.Start(stack);
   observe(2);
   for (const auto& t : accumulator.Step(0, {}, stack)) replay.Add(t);
-  observe(3);  // the final picture of the truncated episode
+  observe(3);  // the final frame of the truncated episode
   for (const auto& t : accumulator.Step(0, {.truncated = true}, stack)) replay.Add(t);
   stack.Clear();
   observe(100);  // the next episode
@@ -233,7 +233,7 @@ TEST(Trap, TruncationBootstrapsFromTheFinalFrameNotTheResetFrame) {
 }
 
 // 9a. The last n - 1 starts of an episode were lost.
-TEST(Trap, EveryStepStartsOneTransition) {
+TEST(KnownPitfalls, EveryStepStartsOneTransition) {
   for (const bool terminated : {true, false}) {
     for (int length = 1; length <= 9; ++length) {
       NStepAccumulator<int> accumulator(4);
@@ -256,7 +256,7 @@ TEST(Trap, EveryStepStartsOneTransition) {
 // 9b. Windows mixed environments, or crossed the end of an episode or the write cursor. An
 // accumulator belongs to one environment and is cleared at the end of an episode.
 // TransitionReplay.ModelBased* tests many environments on a small ring.
-TEST(Trap, WindowsDoNotCrossEpisodesOrEnvironments) {
+TEST(KnownPitfalls, WindowsDoNotCrossEpisodesOrEnvironments) {
   std::vector<NStepAccumulator<int>> lanes(2, NStepAccumulator<int>(3));
   lanes[0].Start(0);
   lanes[1].Start(1000);
@@ -278,7 +278,7 @@ TEST(Trap, WindowsDoNotCrossEpisodesOrEnvironments) {
 
 // 10. The cost of a sample grew with the capacity. A hundred times the capacity may cost a few more
 // levels and cache misses, never anything near a hundred times as much.
-TEST(Trap, CostDoesNotGrowWithCapacity) {
+TEST(KnownPitfalls, CostDoesNotGrowWithCapacity) {
   const auto best_seconds = [](std::size_t capacity) {
     ReplayBuffer buffer(SmallBuffer(capacity, 1, 0.01), Draws());
     for (std::size_t i = 0; i < capacity; ++i) buffer.Add();
@@ -301,7 +301,7 @@ TEST(Trap, CostDoesNotGrowWithCapacity) {
 // 11. Prefetching advanced the generator, so a resumed run skipped batches. A state that is saved
 // while a batch is in flight must draw the same next batch. It must also accept the late update of
 // the batch in flight.
-TEST(Trap, ResumeWithABatchInFlight) {
+TEST(KnownPitfalls, ResumeWithABatchInFlight) {
   ReplayBuffer buffer(SmallBuffer(50, 0.6, 0.01), Draws());
   for (int i = 0; i < 70; ++i) buffer.Add(1.0 + i % 5);
   SampleMemory in_flight(16);
@@ -320,7 +320,7 @@ TEST(Trap, ResumeWithABatchInFlight) {
 
 // 12. Benchmarks did not measure what they claimed. With the counters a benchmark can assert how
 // much work of each kind was done.
-TEST(Trap, CountersProveWhatABenchmarkDid) {
+TEST(KnownPitfalls, CountersProveWhatABenchmarkDid) {
   ReplayBuffer buffer(SmallBuffer(100, 0.6, 0), Draws());
   SampleMemory sample(32);
   for (int i = 0; i < 150; ++i) buffer.Add();

@@ -292,29 +292,29 @@ TEST(ReplayBuffer, CapacityOneKeepsTheNewest) {
 }
 
 // A buffer that mirrors a device ends in the same state as one that draws itself.
-TEST(ReplayBufferRemote, TakesOverWhatWasDoneElsewhere) {
+TEST(ReplayBufferMirror, TakesOverWhatTheDeviceDid) {
   ReplayBufferOptions options{.capacity = 5};
   ReplayBuffer here(options, RandomStream(1, "draws"));
   options.selector = SelectorKind::kMirror;
-  ReplayBuffer remote(options, RandomStream(1, "draws"));
+  ReplayBuffer mirror(options, RandomStream(1, "draws"));
   for (int i = 0; i < 7; ++i) {
     here.Add();
-    remote.Add();
+    mirror.Add();
   }
   std::vector<std::uint64_t> ids(4);
   std::vector<double> probabilities(4), uniforms(4);
   std::vector<float> weights(4);
   here.Sample({}, {.ids = ids, .probabilities = probabilities, .weights = weights});
-  remote.DrawUniforms(uniforms);
+  mirror.DrawUniforms(uniforms);
   const UpdateCounts counts = here.SetPriorities(ids, std::vector<double>{3, -1, 0.5, 2});
-  remote.CountDeviceDraws(4, 0, counts);
-  remote.LoadDevicePriorities(here.GetState().selector.priorities, here.largest_priority());
-  remote.CheckValid();
-  EXPECT_EQ(remote.GetState().selector.priorities, here.GetState().selector.priorities);
-  EXPECT_EQ(remote.GetState().stream_position, here.GetState().stream_position);
-  EXPECT_EQ(remote.counters(), here.counters());
-  EXPECT_EQ(remote.largest_priority(), here.largest_priority());
-  EXPECT_THROW(remote.Probability(3), Error);
+  mirror.CountDeviceDraws(4, 0, counts);
+  mirror.LoadDevicePriorities(here.GetState().selector.priorities, here.largest_priority());
+  mirror.CheckValid();
+  EXPECT_EQ(mirror.GetState().selector.priorities, here.GetState().selector.priorities);
+  EXPECT_EQ(mirror.GetState().stream_position, here.GetState().stream_position);
+  EXPECT_EQ(mirror.counters(), here.counters());
+  EXPECT_EQ(mirror.largest_priority(), here.largest_priority());
+  EXPECT_THROW(mirror.Probability(3), Error);
 }
 
 }  // namespace

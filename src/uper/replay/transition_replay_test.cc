@@ -256,7 +256,7 @@ TEST(TransitionReplay, StateRoundTripContinuesBitForBit) {
   }
 }
 
-WholeReplay MakeRecordReplay(std::size_t capacity) {
+WholeReplay MakeWholeReplay(std::size_t capacity) {
   return WholeReplay({.buffer = SmallBuffer(capacity, 0.6, 0), .masks = {}},
                      WholeObservations(capacity, sizeof(std::uint64_t)), ReplayStreams(3));
 }
@@ -266,14 +266,14 @@ std::vector<std::byte> NumberBytes(std::uint64_t value) {
   return {bytes.begin(), bytes.end()};
 }
 
-TEST(TransitionReplay, RecordsKeepWhatWasAddedAndResume) {
-  WholeReplay replay = MakeRecordReplay(7);
+TEST(TransitionReplay, WholeObservationsKeepWhatWasAddedAndResume) {
+  WholeReplay replay = MakeWholeReplay(7);
   for (std::uint64_t i = 0; i < 30; ++i) {
     replay.Add({NumberBytes(i), static_cast<std::int32_t>(i), 0.5 * static_cast<double>(i), 0.9,
                 NumberBytes(i + 1)},
                1.0 + static_cast<double>(i));
   }
-  WholeReplay restored = MakeRecordReplay(7);
+  WholeReplay restored = MakeWholeReplay(7);
   restored.SetState(replay.GetState());
   ReplayBatch batch = restored.MakeBatch(50);
   ReplayBatch same = replay.MakeBatch(50);
@@ -295,7 +295,7 @@ TEST(TransitionReplay, RecordsKeepWhatWasAddedAndResume) {
 }
 
 TEST(TransitionReplay, ARefusedTransitionChangesNothing) {
-  WholeReplay replay = MakeRecordReplay(2);
+  WholeReplay replay = MakeWholeReplay(2);
   for (std::uint64_t i = 0; i < 3; ++i) replay.Add({NumberBytes(i), 0, 0, 0, NumberBytes(i)});
   const auto before = replay.GetState();
   EXPECT_THROW(replay.Add({NumberBytes(1), 0, 0, 0, {}}), Error);

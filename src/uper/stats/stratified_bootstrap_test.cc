@@ -51,7 +51,7 @@ TEST(StratifiedBootstrapTest, EachSideHasItsOwnResamples) {
   EXPECT_EQ(interval.high, 1);
 }
 
-TEST(StratifiedBootstrapTest, OneRunATaskShowsNoSpread) {
+TEST(StratifiedBootstrapTest, OneRunPerTaskShowsNoSpread) {
   const TaskScores scores = {{1}, {2}};
   const Interval interval =
       StratifiedInterval(scores, DrawResamples(scores, 10), MedianOfTaskMeans);

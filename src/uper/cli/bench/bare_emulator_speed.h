@@ -7,7 +7,7 @@ namespace uper::cli {
 
 // Frames per second of the bare emulator on one core, without observations. It plays for about
 // `seconds`. Returns 0 for environments without an emulator.
-double RawFramesPerSecond(const EnvironmentConfig& environment, double seconds,
-                          const StopFlag& stop);
+double BareEmulatorSpeed(const EnvironmentConfig& environment, double seconds,
+                         const StopFlag& stop);
 
 }  // namespace uper::cli

@@ -264,8 +264,8 @@ int BenchAtari(const BenchEnvOptions& options, const StopFlag& stop) {
 
 }  // namespace
 
-double RawFramesPerSecond(const EnvironmentConfig& environment, double seconds,
-                          const StopFlag& stop) {
+double BareEmulatorSpeed(const EnvironmentConfig& environment, double seconds,
+                         const StopFlag& stop) {
   if (GameOf(environment.name) == nullptr) return 0;
   Players players;
   players.push_back(std::make_unique<RawPlayer>(environment.name, environment.options, 0));

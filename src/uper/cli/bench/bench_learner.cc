@@ -5,8 +5,8 @@
 
 #include "uper/base/threads/thread_pool.h"
 #include "uper/cli/bench/bench_peers.h"
-#include "uper/cli/bench/bench_step_parts.h"
 #include "uper/cli/bench/bench_timing.h"
+#include "uper/cli/bench/bench_update_phases.h"
 #include "uper/cli/bench/random_batch.h"
 #include "uper/cli/bench/synthetic_gpu_run.h"
 #include "uper/cli/commands.h"
@@ -236,7 +236,7 @@ nlohmann::ordered_json Describe(const BenchLearnerOptions& options, const Learne
 
 int RunBenchLearner(const BenchLearnerOptions& options, const StopFlag& stop) {
   if (!options.instructions.empty()) cpu::UseSimdTarget(options.instructions);
-  if (options.parts) return BenchStepParts(options, stop);
+  if (options.parts) return BenchUpdatePhases(options, stop);
   const RunConfig config = ConfigOf(options);
   const LearnerSpec spec = LearnerSpecFrom(config, ObservationsOf(options));
   const int threads = options.threads > 0 ? options.threads : AvailableCores();

@@ -10,10 +10,10 @@
 
 #include "uper/base/files/temporary_folder.h"
 #include "uper/base/random.h"
+#include "uper/cli/bench/alternating_baseline.h"
 #include "uper/cli/bench/bare_emulator_speed.h"
 #include "uper/cli/bench/bench_peers.h"
 #include "uper/cli/bench/bench_timing.h"
-#include "uper/cli/bench/emulator_turns.h"
 #include "uper/cli/commands.h"
 #include "uper/cli/exit_code.h"
 #include "uper/cli/warn_cpu_fallback.h"
@@ -30,7 +30,7 @@ constexpr std::int64_t kMostWarmUpTransitions = 100;
 
 constexpr std::int64_t kSaves = 5;     // checkpoints of a run with a filled replay memory
 constexpr double kTurnSeconds = 0.15;  // of the bare emulator between two turns of training
-constexpr double kRawSeconds = 2;      // of the bare emulator before and after other runs
+constexpr double kBareSeconds = 2;     // of the bare emulator before and after other runs
 
 // The agent's own configuration except for these keys. Learning starts at frame 100 or before
 // (--set may change that). On Atari exploration is at its final value. There is one log row, at the
@@ -108,10 +108,10 @@ class StartBarrier {
 };
 
 struct ArriveAtEnd {
-  StartBarrier& line;
+  StartBarrier& barrier;
   const int exceptions = std::uncaught_exceptions();
 
-  ~ArriveAtEnd() { line.Arrive(/*well=*/std::uncaught_exceptions() == exceptions); }
+  ~ArriveAtEnd() { barrier.Arrive(/*well=*/std::uncaught_exceptions() == exceptions); }
 };
 
 TrainerCallbacks WarningsOnly() {
@@ -120,12 +120,12 @@ TrainerCallbacks WarningsOnly() {
 }
 
 // Prints warnings and steers the runs. An interruption or the end of one run sets `over`, which
-// ends all runs. `turns` (may be null) is called between steps.
-TrainerCallbacks CallbacksOf(AlternatingBaseline* turns, StopFlag& over, const StopFlag& stop) {
+// ends all runs. `baseline` (may be null) is called between steps.
+TrainerCallbacks CallbacksOf(AlternatingBaseline* baseline, StopFlag& over, const StopFlag& stop) {
   TrainerCallbacks callbacks = WarningsOnly();
-  callbacks.progress = [turns, &over, &stop](const TrainingProgress& now) {
+  callbacks.progress = [baseline, &over, &stop](const TrainingProgress& now) {
     if (stop || now.frames >= now.total_frames) over = true;
-    if (turns != nullptr) turns->Next(now.frames);
+    if (baseline != nullptr) baseline->Next(now.frames);
   };
   return callbacks;
 }
@@ -171,9 +171,9 @@ void PrepareFilledRun(RunConfig config, std::int64_t transitions, const RunFolde
 }
 
 // Trains one run. All runs begin together when everything is prepared. They end together when the
-// first one has all its frames, which sets `over`. `turns` may be null.
+// first one has all its frames, which sets `over`. `baseline` may be null.
 TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_transitions,
-                     StartBarrier& prepared, AlternatingBaseline* turns, StopFlag& over,
+                     StartBarrier& prepared, AlternatingBaseline* baseline, StopFlag& over,
                      const StopFlag& stop) {
   const TemporaryFolder temporary;
   const RunFolder folder(temporary.path());
@@ -189,19 +189,19 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
     TrainerParts parts = MakeTrainerParts(config, *pool);
     const auto construction = std::chrono::steady_clock::now();
     trainer.emplace(config, folder.trainer_files(), std::move(parts),
-                    CallbacksOf(turns, over, stop));
+                    CallbacksOf(baseline, over, stop));
     times.restore_seconds = SecondsSince(construction);
   }
   if (!prepared.Await(stop)) return times;
   const std::int64_t frames_before = trainer->frames();
   const std::int64_t updates_before = trainer->updates();
-  if (turns != nullptr) turns->Begin(frames_before);
+  if (baseline != nullptr) baseline->Begin(frames_before);
   const auto start = std::chrono::steady_clock::now();
   const bool complete = trainer->Run(over);
   if (!complete && stop) throw Error(ErrorKind::kInterrupted, "interrupted");
   times.final_save_seconds = trainer->final_save_seconds();
   times.seconds = SecondsSince(start) - times.final_save_seconds;
-  if (turns != nullptr) times.seconds -= turns->waited_seconds();
+  if (baseline != nullptr) times.seconds -= baseline->waited_seconds();
   times.frames = trainer->frames() - frames_before;
   times.updates = trainer->updates() - updates_before;
   times.spent = trainer->times();
@@ -212,14 +212,14 @@ TrainTimes TrainOnce(const RunConfig& config, int threads, std::int64_t replay_t
 
 // Trains several runs at the same time. Frames and updates are sums over the runs.
 TrainTimes TrainSideBySide(const RunConfig& config, const BenchTrainOptions& options, int threads,
-                           AlternatingBaseline* turns, const StopFlag& stop) {
+                           AlternatingBaseline* baseline, const StopFlag& stop) {
   std::vector<TrainTimes> times(options.runs);
   StartBarrier prepared(options.runs);
   StopFlag over = false;
   ParallelFor(options.runs, times.size(), stop, [&](std::size_t i) {
     RunConfig own = config;
     own.seed += static_cast<std::int64_t>(i);
-    times[i] = TrainOnce(own, threads, options.replay_transitions, prepared, turns, over, stop);
+    times[i] = TrainOnce(own, threads, options.replay_transitions, prepared, baseline, over, stop);
   });
   TrainTimes all = times[0];
   for (std::size_t i = 1; i < times.size(); ++i) {
@@ -255,27 +255,27 @@ struct TrainResult {
 TrainResult TrainBesideEmulator(const RunConfig& config, const BenchTrainOptions& options,
                                 int threads, const StopFlag& stop) {
   const auto speed = [&](double seconds) {
-    return RawFramesPerSecond(config.environment, seconds, stop);
+    return BareEmulatorSpeed(config.environment, seconds, stop);
   };
   const bool alone =
       config.environments == 1 && options.runs == 1 && options.replay_transitions == 0;
-  const double before = speed(alone ? kTurnSeconds : kRawSeconds);
+  const double before = speed(alone ? kTurnSeconds : kBareSeconds);
   if (before == 0) {
     return {.times = TrainSideBySide(config, options, threads, nullptr, stop)};
   }
   if (alone) {
-    AlternatingBaseline turns([&] { return speed(kTurnSeconds); });
-    const TrainTimes times = TrainSideBySide(config, options, threads, &turns, stop);
-    if (!turns.shares().empty()) {
+    AlternatingBaseline baseline([&] { return speed(kTurnSeconds); });
+    const TrainTimes times = TrainSideBySide(config, options, threads, &baseline, stop);
+    if (!baseline.shares().empty()) {
       return {.times = times,
-              .emulator = DescribeEmulator(turns.emulator_speeds(), turns.shares())};
+              .emulator = DescribeEmulator(baseline.emulator_speeds(), baseline.shares())};
     }
-    const double emulator = turns.emulator_speeds()[0];
+    const double emulator = baseline.emulator_speeds()[0];
     return {.times = times,
             .emulator = DescribeEmulator({emulator}, {times.FramesPerSecond() / emulator})};
   }
   const TrainTimes times = TrainSideBySide(config, options, threads, nullptr, stop);
-  const double after = speed(kRawSeconds);
+  const double after = speed(kBareSeconds);
   return {.times = times,
           .emulator =
               DescribeEmulator({before, after}, {2 * times.FramesPerSecond() / (before + after)})};

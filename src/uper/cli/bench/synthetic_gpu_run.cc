@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "uper/engine/gpu_replay.h"
+#include "uper/engine/make_device_replay.h"
 #include "uper/train/run/make_store.h"
 
 namespace uper::cli {
@@ -28,7 +28,7 @@ SyntheticGpuRun::SyntheticGpuRun(const RunConfig& config, const EnvironmentSpec&
     : learner_(learner.spec()),
       mask_probability_(config.agent.mask_probability),
       pixels_(pixels.begin(), pixels.begin() + observations.observation_bytes()),
-      replay_(MakeGpuReplay(*SpecOf(config, observations), learner)),
+      replay_(MakeDeviceReplay(*SpecOf(config, observations), learner)),
       stream_(1, "bench loop"),
       weights_(learner_.batch, 0.5F) {
   next_frame_ = kTransitions;

@@ -83,9 +83,9 @@ std::string SlurmScript(const SweepFolder& folder, const SweepPlan& plan,
                         std::span<const std::size_t> runs, const std::string& program) {
   return "#!/bin/bash\n" + Directives(folder, plan, runs) +
          fmt::format(R"(
-# One run of a sweep an element. SIGTERM (the job is preempted or cancelled): the run saves; Slurm
-# itself queues a preempted job again. SIGUSR1 (the time limit is near): the run saves and this
-# script queues it again. Where it goes on from is in the run's folder.
+# Each element is one run of a sweep. SIGTERM (the job is preempted or canceled): the run saves;
+# Slurm itself queues a preempted job again. SIGUSR1 (the time limit is near): the run saves and
+# this script queues it again. Where it goes on from is in the run's folder.
 again=no
 trap 'kill -TERM "$run" 2>/dev/null' TERM
 trap 'again=yes; kill -TERM "$run" 2>/dev/null' USR1

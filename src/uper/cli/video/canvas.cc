@@ -77,9 +77,9 @@ void Canvas::Line(Point from, Point to, const Pen& pen) {
   const double end = length > 0 ? std::ceil(to.x) : std::floor(from.x) + 1;
   const int last = static_cast<int>(std::min<double>(end, limit));
   for (int along = static_cast<int>(std::max(begin, 0.0)); along < last; ++along) {
-    const double centre = from.y + slope * (along - from.x);
-    const double low = std::clamp(centre - half, -1.0, edge);
-    const double high = std::clamp(centre + half, -1.0, edge);
+    const double center = from.y + slope * (along - from.x);
+    const double low = std::clamp(center - half, -1.0, edge);
+    const double high = std::clamp(center + half, -1.0, edge);
     for (int across = static_cast<int>(std::floor(low)); across < high + 0.5; ++across) {
       const double opacity = pen.opacity * Coverage(across, low, high);
       if (opacity > 0) Blend(steep ? across : along, steep ? along : across, pen.color, opacity);

@@ -125,16 +125,16 @@ void Dashboard::DrawValues(const Decision& decision, const Box& box) {
   const int bar = std::min(column * 6 / 10, 40);
   for (int a = 0; a < actions; ++a) {
     const bool chosen = a == decision.action;
-    const int centre = box.x + a * column + column / 2;
+    const int center = box.x + a * column + column / 2;
     const Color color = chosen ? kBlue : kGray;
     const int top = static_cast<int>(std::lround(y_of(decision.q[a] + decision.spread[a])));
     const int bottom = static_cast<int>(std::lround(y_of(decision.q[a] - decision.spread[a])));
     const int middle = static_cast<int>(std::lround(y_of(decision.q[a])));
-    if (chosen) canvas_.FillRect(centre - column / 2, box.y, column, box.height, kBlue, 0.08);
-    canvas_.FillRect(centre - bar / 2, top, bar, bottom - top + 1, color, 0.4);
-    canvas_.FillRect(centre - bar / 2, middle - 1, bar, 3, color);
+    if (chosen) canvas_.FillRect(center - column / 2, box.y, column, box.height, kBlue, 0.08);
+    canvas_.FillRect(center - bar / 2, top, bar, bottom - top + 1, color, 0.4);
+    canvas_.FillRect(center - bar / 2, middle - 1, bar, 3, color);
     const std::string name = std::to_string(a);
-    canvas_.Text(centre - Canvas::TextWidth(name) / 2, box.y + box.height + 7, name, color);
+    canvas_.Text(center - Canvas::TextWidth(name) / 2, box.y + box.height + 7, name, color);
   }
 }
 

@@ -105,7 +105,7 @@ TEST(DashboardTest, TracesReachBackToTheWindow) {
   EXPECT_FALSE(Shows(draw(1), "5.3", {0x7f, 0x7f, 0x7f})) << "five steps later it is forgotten";
 }
 
-TEST(PictureOfTest, ColorsChannelsAndKeepsGreyGray) {
+TEST(PictureOfTest, ColorsChannelsAndKeepsGray) {
   const EnvironmentSpec planes{.height = 1, .width = 3, .channels = 2, .element_max = 1};
   const std::vector<std::byte> cells = {std::byte{1}, std::byte{0}, std::byte{1},
                                         std::byte{1}, std::byte{0}, std::byte{0}};

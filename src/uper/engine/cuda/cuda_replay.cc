@@ -378,7 +378,7 @@ DeviceUpdateReport CudaReplay::TakeReport() {
   return {.loss = header.update.loss,
           .gradient_norm = header.update.gradient_norm,
           .finite = header.update.finite != 0,
-          .massless = header.massless != 0,
+          .uniform_fallback = header.uniform_fallback != 0,
           .ids = ids_,
           .weights = report_weights_.span().subspan(at, batch_),
           .noisy = report_noisy_.span().subspan(at, batch_),

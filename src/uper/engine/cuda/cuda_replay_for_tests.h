@@ -188,7 +188,7 @@ struct Pair {
         pool(1),
         cpu(SmallSpec(stack), pool),
         gpu(SmallSpec(stack)),
-        memory(std::make_unique<CudaReplay>(spec, gpu)),
+        replay(std::make_unique<CudaReplay>(spec, gpu)),
         buffer({.capacity = spec.capacity,
                 .selection = {.priority_exponent = spec.priority_exponent,
                               .uniform_mix = spec.uniform_mix},
@@ -206,21 +206,21 @@ struct Pair {
     store.EvictBefore(id);
     buffer.EvictBefore(id);
   }
-  void MirrorHost() { memory->MirrorHost(store.Transitions(), store.Frames()); }
+  void MirrorHost() { replay->MirrorHost(store.Transitions(), store.Frames()); }
 
   // One update on the GPU with the random numbers of the host's stream.
   DeviceUpdateReport Update(double beta) {
     std::vector<double> uniforms(kBatch);
     buffer.DrawUniforms(uniforms);
-    QueueOne(*memory, {.importance_exponent = beta, .uniforms = uniforms});
-    return *memory->AwaitReport();
+    QueueOne(*replay, {.importance_exponent = beta, .uniforms = uniforms});
+    return *replay->AwaitReport();
   }
 
   Store store;
   ThreadPool pool;
   cpu::CpuLearner cpu;
   CudaLearner gpu;
-  std::unique_ptr<CudaReplay> memory;
+  std::unique_ptr<CudaReplay> replay;
   ReplayBuffer buffer;
 };
 

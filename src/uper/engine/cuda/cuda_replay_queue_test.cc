@@ -24,18 +24,18 @@ TEST_F(CudaReplayQueueTest, QueuedUpdatesAreThoseThatAreWaitedFor) {
   std::vector<double> losses;
   for (int i = 0; i < 150; ++i) {
     if (i == 40) waited.gpu.CopyTarget();
-    QueueOne(*waited.memory, {.importance_exponent = 0.5, .uniforms = Uniforms(a)});
-    losses.push_back(waited.memory->AwaitReport()->loss);
+    QueueOne(*waited.replay, {.importance_exponent = 0.5, .uniforms = Uniforms(a)});
+    losses.push_back(waited.replay->AwaitReport()->loss);
   }
   std::size_t reported = 0;
   for (int i = 0; i < 150; ++i) {
     if (i == 40) queued.gpu.CopyTarget();
     if (i >= 64) {
-      ASSERT_EQ(queued.memory->AwaitReport()->loss, losses[reported++]);
+      ASSERT_EQ(queued.replay->AwaitReport()->loss, losses[reported++]);
     }
-    QueueOne(*queued.memory, {.importance_exponent = 0.5, .uniforms = Uniforms(b)});
+    QueueOne(*queued.replay, {.importance_exponent = 0.5, .uniforms = Uniforms(b)});
   }
-  while (const auto report = queued.memory->AwaitReport()) {
+  while (const auto report = queued.replay->AwaitReport()) {
     ASSERT_EQ(report->loss, losses[reported++]);
   }
   EXPECT_EQ(reported, losses.size());
@@ -60,11 +60,11 @@ TEST_F(CudaReplayQueueTest, UpdatesAtOnceAreThoseOneByOne) {
     for (int i = 0; i < count; ++i) {
       updates.push_back({.importance_exponent = 0.1 * i, .uniforms = uniforms[i]});
     }
-    several.memory->QueueUpdates(updates);
+    several.replay->QueueUpdates(updates);
     for (int i = 0; i < count; ++i) {
-      QueueOne(*single.memory, {.importance_exponent = 0.1 * i, .uniforms = Uniforms(a)});
-      const DeviceUpdateReport expected = *single.memory->AwaitReport();
-      const DeviceUpdateReport report = *several.memory->AwaitReport();
+      QueueOne(*single.replay, {.importance_exponent = 0.1 * i, .uniforms = Uniforms(a)});
+      const DeviceUpdateReport expected = *single.replay->AwaitReport();
+      const DeviceUpdateReport report = *several.replay->AwaitReport();
       ASSERT_EQ(report.loss, expected.loss) << i << " of " << count;
       EXPECT_EQ(report.gradient_norm, expected.gradient_norm);
       EXPECT_TRUE(std::ranges::equal(report.ids, expected.ids));
@@ -76,8 +76,8 @@ TEST_F(CudaReplayQueueTest, UpdatesAtOnceAreThoseOneByOne) {
   EXPECT_EQ(several.gpu.updates(), single.gpu.updates());
   std::vector<float> priorities(several.buffer.size()), expected(single.buffer.size());
   double largest = 0, expected_largest = 0;
-  several.memory->GetPriorities(priorities, largest);
-  single.memory->GetPriorities(expected, expected_largest);
+  several.replay->GetPriorities(priorities, largest);
+  single.replay->GetPriorities(expected, expected_largest);
   EXPECT_EQ(priorities, expected);
   EXPECT_EQ(largest, expected_largest);
 }
@@ -88,12 +88,12 @@ TEST_F(CudaReplayQueueTest, OnlyDrawsWithoutMassAreReportedSo) {
   Pair pair(spec, 1);
   pair.Add(1);
   pair.MirrorHost();
-  pair.memory->SetPriorities(std::vector<float>(1, 0.0F), 1);
+  pair.replay->SetPriorities(std::vector<float>(1, 0.0F), 1);
   const std::vector<double> uniforms(kBatch, 0.5);
   const std::vector<DeviceUpdate> updates(2, {.importance_exponent = 1, .uniforms = uniforms});
-  pair.memory->QueueUpdates(updates);
-  EXPECT_TRUE(pair.memory->AwaitReport()->massless);
-  EXPECT_FALSE(pair.memory->AwaitReport()->massless);
+  pair.replay->QueueUpdates(updates);
+  EXPECT_TRUE(pair.replay->AwaitReport()->uniform_fallback);
+  EXPECT_FALSE(pair.replay->AwaitReport()->uniform_fallback);
 }
 
 TEST_F(CudaReplayQueueTest, ActsOnStoredFrames) {
@@ -111,10 +111,10 @@ TEST_F(CudaReplayQueueTest, ActsOnStoredFrames) {
   std::fill_n(batch.s_tm1.begin(), kPixels, std::byte{0});
   std::vector<float> q(9), expected(9);
   pair.gpu.ActionValues(batch.s_tm1, 3, expected);
-  pair.memory->BeginDecisions(slots, 3);
-  QueueOne(*pair.memory,
+  pair.replay->BeginDecisions(slots, 3);
+  QueueOne(*pair.replay,
            {.uniforms = std::vector<double>(kBatch, 0.5)});  // comes too late to matter
-  pair.memory->AwaitActionValues(3, q);
+  pair.replay->AwaitActionValues(3, q);
   EXPECT_EQ(q, expected);
 }
 
@@ -164,28 +164,28 @@ TEST_F(CudaReplayQueueTest, ManyDecisionsDoNotMatter) {
       ids.push_back(acting.buffer.next_id() - 1 - i);  // some of them new
       for (int j = 0; j < 4; ++j) slots.push_back(acting.store.SlotAt(ids.back(), j));
     }
-    if (busy) QueueOne(*quiet.memory, {.uniforms = Uniforms(b)});
+    if (busy) QueueOne(*quiet.replay, {.uniforms = Uniforms(b)});
     quiet.gpu.ActionValues(acting.store.Gather(ids).s_tm1, kDecisions, expected);
     {
       std::optional<Hold> hold;
       if (busy) {
         hold.emplace(acting.gpu.stream(), held);
-        QueueOne(*acting.memory, {.uniforms = Uniforms(a)});
+        QueueOne(*acting.replay, {.uniforms = Uniforms(a)});
         add(2);
       }
-      acting.memory->BeginDecisions(slots, kDecisions);
+      acting.replay->BeginDecisions(slots, kDecisions);
       for (const bool acts : {true, false}) {
         if (!learns) continue;
         const std::vector<double> first = Uniforms(acts ? a : b), second = Uniforms(acts ? a : b);
         const DeviceUpdate updates[] = {{.importance_exponent = 0.5, .uniforms = first},
                                         {.importance_exponent = 0.7, .uniforms = second}};
-        (acts ? acting : quiet).memory->QueueUpdates(updates);
+        (acts ? acting : quiet).replay->QueueUpdates(updates);
       }
     }
-    acting.memory->AwaitActionValues(kDecisions, q);
+    acting.replay->AwaitActionValues(kDecisions, q);
     EXPECT_EQ(q, expected) << round;
-    while (const auto report = acting.memory->AwaitReport()) {
-      const DeviceUpdateReport same = *quiet.memory->AwaitReport();
+    while (const auto report = acting.replay->AwaitReport()) {
+      const DeviceUpdateReport same = *quiet.replay->AwaitReport();
       ASSERT_EQ(report->loss, same.loss) << round;
       ASSERT_TRUE(std::ranges::equal(report->ids, same.ids)) << round;
     }
@@ -195,7 +195,7 @@ TEST_F(CudaReplayQueueTest, ManyDecisionsDoNotMatter) {
 
 // Frames that are written to reserved memory before they are stored: decisions see them, and they
 // are not read again. At the end the memory is the same.
-TEST_F(CudaReplayQueueTest, FramesToComeAreSeenAndKept) {
+TEST_F(CudaReplayQueueTest, ReservedFramesAreSeenAndKept) {
   const DeviceReplaySpec spec = SpecOf(60, 4);
   Pair reserving(spec, 4), plain(spec, 4);
   for (Pair* pair : {&reserving, &plain}) {
@@ -210,8 +210,8 @@ TEST_F(CudaReplayQueueTest, FramesToComeAreSeenAndKept) {
       for (int j = 0; j < 4; ++j) slots.push_back(reserving.store.SlotAt(id, j));
     }
     std::vector<float> q(6), expected(6);
-    reserving.memory->BeginDecisions(slots, 2);
-    reserving.memory->AwaitActionValues(2, q);
+    reserving.replay->BeginDecisions(slots, 2);
+    reserving.replay->AwaitActionValues(2, q);
     plain.gpu.ActionValues(reserving.store.Gather(ids).s_tm1, 2, expected);
     EXPECT_EQ(q, expected) << newest;
   };
@@ -220,12 +220,12 @@ TEST_F(CudaReplayQueueTest, FramesToComeAreSeenAndKept) {
     plain.MirrorHost();
     DeviceRecordSource frames = reserving.store.Frames();
     frames.read = [](std::uint64_t, std::uint64_t, std::span<std::byte>) { ADD_FAILURE(); };
-    reserving.memory->MirrorHost(reserving.store.Transitions(), frames);
+    reserving.replay->MirrorHost(reserving.store.Transitions(), frames);
   };
   for (int round = 0; round < 40; ++round) {  // wraps around the ring
     const int count = 4 + round % 3;
     const std::uint64_t first = reserving.store.Frames().next_id;
-    const std::span<std::byte> pixels = reserving.memory->ReserveFrames(first, count);
+    const std::span<std::byte> pixels = reserving.replay->ReserveFrames(first, count);
     ASSERT_EQ(pixels.size(), std::size_t{1} * count * kPixels);
     for (int i = 0; i < count * kPixels; ++i) {
       pixels[i] = Store::Pixel(first + i / kPixels, i % kPixels);
@@ -235,10 +235,10 @@ TEST_F(CudaReplayQueueTest, FramesToComeAreSeenAndKept) {
     decide(first + count - 1);
     add(count - 1 - round % 2);
     decide(first + count - 1);
-    QueueOne(*reserving.memory, {.importance_exponent = 0.5, .uniforms = Uniforms(a)});
-    QueueOne(*plain.memory, {.importance_exponent = 0.5, .uniforms = Uniforms(b)});
-    EXPECT_EQ(reserving.memory->AwaitReport()->loss, plain.memory->AwaitReport()->loss) << round;
-    EXPECT_FALSE(reserving.memory->HasPendingUpdates());
+    QueueOne(*reserving.replay, {.importance_exponent = 0.5, .uniforms = Uniforms(a)});
+    QueueOne(*plain.replay, {.importance_exponent = 0.5, .uniforms = Uniforms(b)});
+    EXPECT_EQ(reserving.replay->AwaitReport()->loss, plain.replay->AwaitReport()->loss) << round;
+    EXPECT_FALSE(reserving.replay->HasPendingUpdates());
   }
 }
 

@@ -60,7 +60,7 @@ TEST_P(CudaReplayShapes, DrawsAreTheHostsBitForBit) {
       const DeviceUpdateReport report = pair.Update(beta);
       ASSERT_TRUE(report.finite);
       ASSERT_TRUE(std::ranges::equal(report.ids, expected.ids)) << "round " << round;
-      ASSERT_TRUE(std::ranges::equal(pair.memory->ReportedProbabilities(), expected.probabilities));
+      ASSERT_TRUE(std::ranges::equal(pair.replay->ReportedProbabilities(), expected.probabilities));
       ASSERT_TRUE(std::ranges::equal(report.weights, expected.weights));
       std::vector<double> values;
       for (std::size_t j = 0; j < kBatch; ++j) {
@@ -74,10 +74,10 @@ TEST_P(CudaReplayShapes, DrawsAreTheHostsBitForBit) {
       if (round % 50 != 0) continue;
       std::vector<float> priorities(pair.buffer.size());
       double largest = 0;
-      pair.memory->GetPriorities(priorities, largest);
+      pair.replay->GetPriorities(priorities, largest);
       ASSERT_EQ(priorities, pair.buffer.GetState().selector.priorities);
       ASSERT_EQ(largest, pair.buffer.largest_priority());
-      if (round % 100 == 0) pair.memory->SetPriorities(priorities, largest);  // rebuilds the tree
+      if (round % 100 == 0) pair.replay->SetPriorities(priorities, largest);  // rebuilds the tree
     }
   }
 }
@@ -132,15 +132,15 @@ TEST_F(CudaReplayTest, PowersAreThoseOfTheHostToTheLastBits) {
   RandomStream stream(9, "priorities");
   std::vector<float> priorities(500);
   for (float& p : priorities) p = static_cast<float>(std::exp(20 * stream.Uniform() - 15));
-  pair.memory->SetPriorities(priorities, 200);
+  pair.replay->SetPriorities(priorities, 200);
   pair.buffer.LoadDevicePriorities(priorities, 200);
   for (int round = 0; round < 20; ++round) {
     const DeviceUpdateReport report = pair.Update(0.4);
     for (std::size_t j = 0; j < kBatch; ++j) {
       const double expected = pair.buffer.Probability(report.ids[j]);
-      ASSERT_NEAR(pair.memory->ReportedProbabilities()[j] / expected, 1, 1e-14);
+      ASSERT_NEAR(pair.replay->ReportedProbabilities()[j] / expected, 1, 1e-14);
     }
-    pair.memory->SetPriorities(priorities, 200);
+    pair.replay->SetPriorities(priorities, 200);
   }
 }
 
@@ -153,8 +153,8 @@ TEST_F(CudaReplayTest, TakesGivenDraws) {
   pair.MirrorHost();
   const std::vector<std::uint64_t> ids = {59, 20, 21, 40, 41, 40, 33, 58};
   const std::vector<float> weights(kBatch, 0.5F);
-  QueueOne(*pair.memory, {.ids = ids, .weights = weights});
-  const DeviceUpdateReport report = *pair.memory->AwaitReport();
+  QueueOne(*pair.replay, {.ids = ids, .weights = weights});
+  const DeviceUpdateReport report = *pair.replay->AwaitReport();
   EXPECT_TRUE(std::ranges::equal(report.ids, ids));
   EXPECT_TRUE(std::ranges::equal(report.weights, weights));
   const Store::Batch batch = pair.store.Gather(ids);
@@ -177,10 +177,10 @@ TEST_F(CudaReplayTest, ReportsAnUpdateThatIsNotFinite) {
   pair.gpu.CommitState(0);
   std::vector<float> before(30), after(30);
   double largest = 0;
-  pair.memory->GetPriorities(before, largest);
+  pair.replay->GetPriorities(before, largest);
   const DeviceUpdateReport report = pair.Update(0.5);
   EXPECT_FALSE(report.finite);
-  pair.memory->GetPriorities(after, largest);
+  pair.replay->GetPriorities(after, largest);
   EXPECT_EQ(before, after);
 }
 

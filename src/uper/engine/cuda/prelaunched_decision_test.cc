@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "uper/engine/cuda/cuda_replay_for_tests.h"
-#include "uper/engine/gpu_replay.h"
+#include "uper/engine/make_device_replay.h"
 
 namespace uper::cuda {
 namespace {
@@ -18,7 +18,7 @@ LearnerSpec AtariSpec(int batch = kBatch) {
           .batch = batch};
 }
 
-DeviceReplaySpec AtariMemory() {
+DeviceReplaySpec AtariReplay() {
   DeviceReplaySpec spec = SpecOf(60, 4);
   spec.frame_bytes = 84 * 84;
   spec.observation_bytes = 4 * spec.frame_bytes;
@@ -30,9 +30,9 @@ class Game {
  public:
   explicit Game(bool prelaunches, int batch = kBatch)
       : prelaunches_(prelaunches),
-        store_(AtariMemory()),
+        store_(AtariReplay()),
         learner_(AtariSpec(batch)),
-        memory_(MakeGpuReplay(AtariMemory(), learner_)) {
+        replay_(MakeDeviceReplay(AtariReplay(), learner_)) {
     InitializeOnline(learner_);
     store_.Add(20);
     MirrorHost();
@@ -52,7 +52,7 @@ class Game {
         Decide(step);
       }
     }
-    while (memory_->AwaitReport()) {
+    while (replay_->AwaitReport()) {
     }
     const std::span<const float> online = learner_.State().online;
     found_.insert(found_.end(), online.begin(), online.end());
@@ -61,11 +61,11 @@ class Game {
   int prelaunched() const { return prelaunched_; }
 
  private:
-  void MirrorHost() { memory_->MirrorHost(store_.Transitions(), store_.Frames()); }
+  void MirrorHost() { replay_->MirrorHost(store_.Transitions(), store_.Frames()); }
 
   void SeeNext() {
     newest_ = store_.Frames().next_id;
-    const std::span<std::byte> pixels = memory_->ReserveFrames(newest_, 1);
+    const std::span<std::byte> pixels = replay_->ReserveFrames(newest_, 1);
     for (std::size_t i = 0; i < pixels.size(); ++i) {
       pixels[i] = Store::Pixel(newest_, static_cast<int>(i));
     }
@@ -77,18 +77,18 @@ class Game {
     for (int i = 0; i < count; ++i) {
       for (int j = 0; j < 4; ++j) slots.push_back(store_.SlotAt(newest_ - i, j));
     }
-    memory_->BeginDecisions(slots, count);
+    replay_->BeginDecisions(slots, count);
     KeepStep(step);
     if (prelaunches_) {
       const bool may = learner_.MayPrelaunch();
-      memory_->PrelaunchDecision();
+      replay_->PrelaunchDecision();
       if (may) {
         EXPECT_FALSE(learner_.MayPrelaunch());  // already prelaunched
         ++prelaunched_;
       }
     }
     std::vector<float> q(std::size_t{3} * count);
-    memory_->AwaitActionValues(count, q);
+    replay_->AwaitActionValues(count, q);
     found_.insert(found_.end(), q.begin(), q.end());
   }
 
@@ -96,11 +96,11 @@ class Game {
     store_.Add(1);
     MirrorHost();
     if (step % 4 == 0) {
-      QueueOne(*memory_, {.importance_exponent = 0.5,
+      QueueOne(*replay_, {.importance_exponent = 0.5,
                           .uniforms = Uniforms(uniforms_, learner_.spec().batch)});
     }
     if (step % 50 == 0) {
-      while (memory_->AwaitReport()) {
+      while (replay_->AwaitReport()) {
       }
     }
   }
@@ -115,10 +115,10 @@ class Game {
       case 2: {
         std::vector<float> priorities(store_.next_id() - store_.first_id());
         double largest = 0;
-        return memory_->GetPriorities(priorities, largest);
+        return replay_->GetPriorities(priorities, largest);
       }
       default: {
-        const std::vector<std::byte> observation(AtariMemory().observation_bytes, std::byte{7});
+        const std::vector<std::byte> observation(AtariReplay().observation_bytes, std::byte{7});
         std::vector<float> q(3);
         learner_.ActionValues(observation, 1, q);
         found_.insert(found_.end(), q.begin(), q.end());
@@ -129,7 +129,7 @@ class Game {
   const bool prelaunches_;
   Store store_;
   CudaLearner learner_;
-  std::unique_ptr<DeviceReplay> memory_;
+  std::unique_ptr<DeviceReplay> replay_;
   RandomStream chance_{5, "what comes next"}, uniforms_{6, "uniforms"};
   std::uint64_t newest_ = 0;
   std::vector<float> found_;

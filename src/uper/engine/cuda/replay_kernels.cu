@@ -290,7 +290,9 @@ __device__ void DrawSamples(const ReplayDraw& draw) {
     draw.out.masks[j] = tail.mask;
     draw.noisy[j] = tail.noisy != 0 ? 1 : 0;
   }
-  if (threadIdx.x == 0) memory.numbers->massless = !state.given && !(state.total > 0) ? 1 : 0;
+  if (threadIdx.x == 0) {
+    memory.numbers->uniform_fallback = !state.given && !(state.total > 0) ? 1 : 0;
+  }
   const double unit =
       UnitProbability(memory, state.inputs, state.total, BlockMin(smallest, scratch));
   for (int j = static_cast<int>(threadIdx.x); j < draw.batch; j += kBatchThreads) {
@@ -401,7 +403,7 @@ __global__ void __launch_bounds__(kThreads)
     SetPriorities(memory, call.slots, stored, call.batch);
   }
   if (threadIdx.x == 0) {
-    reports.headers[entry].massless = memory.numbers->massless;
+    reports.headers[entry].uniform_fallback = memory.numbers->uniform_fallback;
     ++memory.numbers->draws;
   }
   __threadfence_system();

@@ -23,7 +23,7 @@ struct ReplayNumbers {
   unsigned long long reports = 0;
   unsigned long long appends = 0;
   unsigned append_blocks = 0;  // finished blocks of the append in progress
-  int massless = 0;            // whether the last draw was uniform because no item had mass
+  int uniform_fallback = 0;    // whether the last draw was uniform because no item had mass
 };
 
 // Addresses and parameters of a replay memory; DeviceReplaySpec explains the parameters.
@@ -113,7 +113,7 @@ void LaunchBatch(const ReplayDraw& draw, bool on_critical_path, cudaStream_t str
 // The report of an update to the host: rings in pinned memory, [ring, batch] except `headers`.
 struct ReplayReportHeader {
   UpdateState update;
-  int massless = 0;
+  int uniform_fallback = 0;
   unsigned long long sequence = 0;  // written last: 1 + number of the update
 };
 struct ReplayReports {

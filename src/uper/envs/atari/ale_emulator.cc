@@ -51,9 +51,9 @@ template struct Reveal<FramePointer, &TIA::myFramePointer>;
 struct PartialFrame {};
 auto MemberOf(PartialFrame);
 template struct Reveal<PartialFrame, &TIA::myPartialFrameFlag>;
-struct FrameGreyed {};
-auto MemberOf(FrameGreyed);
-template struct Reveal<FrameGreyed, &TIA::myFrameGreyed>;
+struct FrameGrayed {};
+auto MemberOf(FrameGrayed);
+template struct Reveal<FrameGrayed, &TIA::myFrameGreyed>;
 struct DataBus {};
 auto MemberOf(DataBus);
 template struct Reveal<DataBus, &System::myDataBusState>;
@@ -119,7 +119,7 @@ struct HiddenState {
   std::array<MaskPlace, 6> masks;
   std::int64_t frame_position = 0;
   bool partial_frame = false;
-  bool frame_greyed = false;
+  bool frame_grayed = false;
   std::uint8_t data_bus = 0;
   bool last_access_was_read = false;
   std::vector<std::uint8_t> frame, previous_frame;
@@ -132,7 +132,7 @@ void Write(const HiddenState& state, ByteWriter& writer) {
   }
   writer.Write(state.frame_position);
   writer.Write(state.partial_frame);
-  writer.Write(state.frame_greyed);
+  writer.Write(state.frame_grayed);
   writer.Write(state.data_bus);
   writer.Write(state.last_access_was_read);
   writer.WriteBlock(std::as_bytes(std::span(state.frame)));
@@ -156,7 +156,7 @@ HiddenState ReadHidden(ByteReader& reader, std::size_t frame_bytes) {
   }
   state.frame_position = reader.ReadInRange<std::int64_t>(0, 160 * 300);
   state.partial_frame = reader.Read<bool>();
-  state.frame_greyed = reader.Read<bool>();
+  state.frame_grayed = reader.Read<bool>();
   state.data_bus = reader.Read<std::uint8_t>();
   state.last_access_was_read = reader.Read<bool>();
   state.frame = ReadFrame(reader, frame_bytes);
@@ -173,7 +173,7 @@ HiddenState HiddenOf(System& system, std::size_t frame_bytes) {
                     PlaceOf(tia.*MemberOf(Player1Mask{})), PlaceOf(tia.*MemberOf(PlayfieldMask{}))},
           .frame_position = tia.*MemberOf(FramePointer{}) - frame,
           .partial_frame = tia.*MemberOf(PartialFrame{}),
-          .frame_greyed = tia.*MemberOf(FrameGreyed{}),
+          .frame_grayed = tia.*MemberOf(FrameGrayed{}),
           .data_bus = system.*MemberOf(DataBus{}),
           .last_access_was_read = system.m6502().*MemberOf(LastAccessWasRead{}),
           .frame = {frame, frame + frame_bytes},
@@ -190,7 +190,7 @@ void SetHidden(System& system, const HiddenState& state) {
   tia.*MemberOf(PlayfieldMask{}) = PointerTo<std::uint32_t>(state.masks[5]);
   tia.*MemberOf(FramePointer{}) = tia.currentFrameBuffer() + state.frame_position;
   tia.*MemberOf(PartialFrame{}) = state.partial_frame;
-  tia.*MemberOf(FrameGreyed{}) = state.frame_greyed;
+  tia.*MemberOf(FrameGrayed{}) = state.frame_grayed;
   system.*MemberOf(DataBus{}) = state.data_bus;
   system.m6502().*MemberOf(LastAccessWasRead{}) = state.last_access_was_read;
   std::copy(state.frame.begin(), state.frame.end(), tia.currentFrameBuffer());

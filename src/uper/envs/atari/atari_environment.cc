@@ -18,7 +18,7 @@ atari::FrameProcessor MakeProcessor(const atari::Emulator& emulator, const Atari
       .size = rules.frame_size,
       .resize = zoo ? atari::ResizeRule::kBilinear : atari::ResizeRule::kArea};
   return {options, zoo ? atari::LumaOfMaximum(emulator.palette())
-                       : atari::MaximumOfGrey(emulator.palette())};
+                       : atari::MaximumOfGray(emulator.palette())};
 }
 
 EnvironmentSpec SpecOf(const std::string& name, int actions, int frame_size) {

@@ -112,7 +112,7 @@ class AtariEnvironmentTest : public testing::Test {
   TimeStep step_;
 };
 
-TEST_F(AtariEnvironmentTest, SpecIsOneGreyFrameOfAStack) {
+TEST_F(AtariEnvironmentTest, SpecIsOneGrayFrameOfAStack) {
   Make(Zoo());
   const EnvironmentSpec& spec = environment_->spec();
   EXPECT_EQ(spec.actions, 3);

@@ -113,7 +113,7 @@ TEST(FrameProcessorTest, SameAsTheNaiveModel) {
     for (const int size : {84, 64, 97}) {
       const FrameProcessorOptions options = {.size = size, .resize = rule};
       const ScreenTable table =
-          rule == ResizeRule::kBilinear ? LumaOfMaximum(palette) : MaximumOfGrey(palette);
+          rule == ResizeRule::kBilinear ? LumaOfMaximum(palette) : MaximumOfGray(palette);
       FrameProcessor processor(options, table);
       for (std::uint64_t seed = 0; seed < 4; ++seed) {  // on one processor: no state remains
         const Screen one = SomeScreen(options, seed);
@@ -159,7 +159,7 @@ TEST(FrameProcessorTest, BilinearPassesInPillowsOrder) {
 TEST(FrameProcessorTest, EmptyScreenIsOneColor) {
   const Palette palette = SomePalette();
   for (const ResizeRule rule : {ResizeRule::kBilinear, ResizeRule::kArea}) {
-    FrameProcessor processor({.resize = rule}, MaximumOfGrey(palette));
+    FrameProcessor processor({.resize = rule}, MaximumOfGray(palette));
     const Screen screen(std::size_t{210} * 160, 2 * 17);
     std::vector<std::byte> out(std::size_t{84} * 84);
     processor.Process(screen, screen, out);
@@ -181,11 +181,11 @@ TEST(ScreenTableTest, LumaByHand) {
   EXPECT_EQ(table[0][1], 69);
 }
 
-TEST(ScreenTableTest, GreyByHand) {
+TEST(ScreenTableTest, GrayByHand) {
   Palette palette{};
   palette.gray[1] = 40;
   palette.gray[2] = 70;
-  const ScreenTable table = MaximumOfGrey(palette);
+  const ScreenTable table = MaximumOfGray(palette);
   EXPECT_EQ(table[1][2], 70);
   EXPECT_EQ(table[2][1], 70);
   EXPECT_EQ(table[1][1], 40);

@@ -29,7 +29,7 @@ ScreenTable LumaOfMaximum(const Palette& palette) {
   });
 }
 
-ScreenTable MaximumOfGrey(const Palette& palette) {
+ScreenTable MaximumOfGray(const Palette& palette) {
   return MakeTable(
       [&](std::size_t a, std::size_t b) { return std::max(palette.gray[a], palette.gray[b]); });
 }

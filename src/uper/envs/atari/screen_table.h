@@ -16,6 +16,6 @@ using ScreenTable = std::array<std::array<std::uint8_t, 128>, 128>;
 ScreenTable LumaOfMaximum(const Palette& palette);
 
 // dopamine: the maximum of the emulator's own gray values.
-ScreenTable MaximumOfGrey(const Palette& palette);
+ScreenTable MaximumOfGray(const Palette& palette);
 
 }  // namespace uper::atari

@@ -186,8 +186,10 @@ HWY_INLINE Vec Average(Vec decay, Vec mean, Vec one_minus_decay, Vec value) {
 template <typename Gradient>
 HWY_INLINE void Adam(const AdamConstants& c, const OptimizerBuffers& buffers,
                      const Gradient& gradient) {
-  const Vec first = Broadcast(c.first_decay), other_first = Broadcast(c.one_minus_first_decay);
-  const Vec second = Broadcast(c.second_decay), other_second = Broadcast(c.one_minus_second_decay);
+  const Vec first = Broadcast(c.first_moment_decay),
+            other_first = Broadcast(c.one_minus_first_decay);
+  const Vec second = Broadcast(c.second_moment_decay),
+            other_second = Broadcast(c.one_minus_second_decay);
   const Vec rate = Broadcast(c.rate), root_scale = Broadcast(c.root_scale);
   const Vec epsilon = Broadcast(c.epsilon);
   ForEachVector(buffers, gradient, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
@@ -203,8 +205,9 @@ HWY_INLINE void RmsProp(const RmsPropConstants& c, const OptimizerBuffers& buffe
                         const Gradient& gradient) {
   const Vec decay = Broadcast(c.decay), other = Broadcast(c.one_minus_decay);
   const Vec rate = Broadcast(c.rate);
-  const Vec inside = Broadcast(c.inside_root ? c.epsilon : 0.0F);
-  const Vec outside = Broadcast(c.inside_root ? 0.0F : c.epsilon);
+  const bool inside_root = c.epsilon_placement == EpsilonPlacement::kInsideRoot;
+  const Vec inside = Broadcast(inside_root ? c.epsilon : 0.0F);
+  const Vec outside = Broadcast(inside_root ? 0.0F : c.epsilon);
   ForEachVector(buffers, gradient, c.gradient_scale, [&](StateVec& s) HWY_ATTR {
     s.m = Average(decay, s.m, other, s.g);
     s.v = Average(decay, s.v, other, hn::Mul(s.g, s.g));
@@ -280,9 +283,9 @@ AdamConstants ConstantsOf(const AdamOptions& options, std::int64_t update, doubl
   const double t = static_cast<double>(update);
   const double first = options.first_moment_decay;
   const double second = options.second_moment_decay;
-  return {.first_decay = static_cast<float>(first),
+  return {.first_moment_decay = static_cast<float>(first),
           .one_minus_first_decay = static_cast<float>(1 - first),
-          .second_decay = static_cast<float>(second),
+          .second_moment_decay = static_cast<float>(second),
           .one_minus_second_decay = static_cast<float>(1 - second),
           .rate = static_cast<float>(options.learning_rate / (1 - std::pow(first, t))),
           .root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(second, t))),
@@ -295,7 +298,7 @@ RmsPropConstants ConstantsOf(const RmsPropOptions& options, double gradient_scal
           .one_minus_decay = static_cast<float>(1 - options.decay),
           .rate = static_cast<float>(options.learning_rate),
           .epsilon = static_cast<float>(options.epsilon),
-          .inside_root = options.epsilon_placement == EpsilonPlacement::kInsideRoot,
+          .epsilon_placement = options.epsilon_placement,
           .gradient_scale = static_cast<float>(gradient_scale)};
 }
 

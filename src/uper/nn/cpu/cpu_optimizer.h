@@ -39,17 +39,17 @@ struct OuterProducts {
 namespace optimizer_internal {
 
 struct AdamConstants {
-  float first_decay, one_minus_first_decay;
-  float second_decay, one_minus_second_decay;
-  float rate;        // learning rate / (1 - first_decay^t)
-  float root_scale;  // 1 / sqrt(1 - second_decay^t)
+  float first_moment_decay, one_minus_first_decay;
+  float second_moment_decay, one_minus_second_decay;
+  float rate;        // learning rate / (1 - first_moment_decay^t)
+  float root_scale;  // 1 / sqrt(1 - second_moment_decay^t)
   float epsilon;
   float gradient_scale;
 };
 
 struct RmsPropConstants {
   float decay, one_minus_decay, rate, epsilon;
-  bool inside_root;
+  EpsilonPlacement epsilon_placement;
   float gradient_scale;
 };
 

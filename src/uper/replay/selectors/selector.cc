@@ -126,7 +126,7 @@ void Selector::DrawUniforms(RandomStream& stream, std::span<double> uniforms) co
 }
 
 std::size_t Selector::SampleAt(std::span<const double> uniforms, std::span<Draw> draws) const {
-  UPER_CHECK(uniforms.size() == draws.size(), "one random number a draw");
+  UPER_CHECK(uniforms.size() == draws.size(), "one random number per draw");
   UPER_CHECK(size_ > 0, "nothing to draw from");
   if (!(TotalMass() > 0)) {
     const double probability = 1.0 / static_cast<double>(size_);

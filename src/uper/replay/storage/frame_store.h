@@ -13,7 +13,7 @@ namespace uper {
 
 struct FrameStoreOptions {
   std::size_t capacity = 1'000'000;                // transitions
-  std::size_t frame_bytes = std::size_t{84} * 84;  // of one picture
+  std::size_t frame_bytes = std::size_t{84} * 84;  // per frame
   std::size_t stack_depth = 4;                     // frames in an observation, 1..8
   // Frames in memory; 0 gives capacity + capacity / 64 + 1024. An environment adds one frame per
   // step and one more per episode, so the default suits episodes of at least 64 steps. With fewer

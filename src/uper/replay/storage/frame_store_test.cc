@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kFrameBytes = 3;
 
-std::vector<std::uint8_t> Picture(std::uint8_t value) {
+std::vector<std::uint8_t> FrameOf(std::uint8_t value) {
   return std::vector<std::uint8_t>(kFrameBytes, value);
 }
 
@@ -58,10 +58,10 @@ TEST(FrameStack, PadsBehindTheFramesAsDqnZooDoes) {
 TEST(FrameStore, ReturnsStacksAcrossTheSeamOfTheRing) {
   FrameStore store = MakeStore(3, 7);
   FrameStack before(2);
-  before.Push(store.AddFrame(Picture(100)));
+  before.Push(store.AddFrame(FrameOf(100)));
   for (std::uint8_t i = 1; i <= 60; ++i) {
     FrameStack after = before;
-    after.Push(store.AddFrame(Picture(static_cast<std::uint8_t>(100 + i))));
+    after.Push(store.AddFrame(FrameOf(static_cast<std::uint8_t>(100 + i))));
     store.Put(i - 1U, before, after);
     store.CheckValid();
     if (i >= 3) {
@@ -86,13 +86,13 @@ TEST(FrameStore, OverwritingAUsedFrameInvalidatesItsUsers) {
     result.Push(frame);
     return result;
   };
-  for (std::uint8_t i = 0; i < 4; ++i) store.AddFrame(Picture(i));
+  for (std::uint8_t i = 0; i < 4; ++i) store.AddFrame(FrameOf(i));
   store.Put(0, stack(0), stack(1));
   store.Put(1, stack(2), stack(3));
   store.Put(2, stack(0), stack(2));  // frame 0 again, by a later transition
   store.Put(3, stack(1), stack(3));
   EXPECT_EQ(store.first_valid_id(), 0U);
-  store.AddFrame(Picture(9));  // in the place of frame 0
+  store.AddFrame(FrameOf(9));  // in the place of frame 0
   EXPECT_EQ(store.first_valid_id(), 3U) << "all up to the newest user of frame 0";
   EXPECT_THROW(Gathered(store, 2), Error);
   EXPECT_EQ(Gathered(store, 3), (std::vector{1, 3}));
@@ -103,9 +103,9 @@ TEST(FrameStore, OverwritingAUsedFrameInvalidatesItsUsers) {
 TEST(FrameStore, RefusesFramesThatAreGoneOrNeverWere) {
   FrameStore store = MakeStore(10, 4);
   FrameStack old(2);
-  old.Push(store.AddFrame(Picture(1)));
+  old.Push(store.AddFrame(FrameOf(1)));
   FrameStack fresh(2);
-  for (std::uint8_t i = 0; i < 4; ++i) fresh.Push(store.AddFrame(Picture(i)));
+  for (std::uint8_t i = 0; i < 4; ++i) fresh.Push(store.AddFrame(FrameOf(i)));
   EXPECT_THROW(store.Put(0, old, fresh), Error);
   FrameStack future(2);
   future.Push(77);
@@ -121,7 +121,7 @@ TEST(FrameStore, RefusesFramesThatAreGoneOrNeverWere) {
 TEST(FrameStore, RefusesStatesThatDoNotFit) {
   FrameStore store = MakeStore(4, 6);
   FrameStack stack(2);
-  for (std::uint8_t i = 0; i < 5; ++i) stack.Push(store.AddFrame(Picture(i)));
+  for (std::uint8_t i = 0; i < 5; ++i) stack.Push(store.AddFrame(FrameOf(i)));
   store.Put(0, stack, stack);
   const FrameStore::State good = store.GetState(0, 1);
   FrameStore other = MakeStore(4, 6);

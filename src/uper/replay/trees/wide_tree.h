@@ -63,7 +63,7 @@ class WideTree {
   // the cache misses of different items overlap. A level with no more nodes than items is
   // recomputed whole, so shared ancestors cost once.
   void SetMany(std::span<const std::uint32_t> leaves, std::span<const double> values) {
-    UPER_CHECK(leaves.size() == values.size(), "one value a leaf");
+    UPER_CHECK(leaves.size() == values.size(), "one value per leaf");
     if (leaves.empty()) return;
     if (leaves.size() == 1) return Set(leaves[0], values[0]);
     for (std::size_t j = 0; j < leaves.size(); ++j) {

@@ -92,7 +92,7 @@ RunConfig ReadDumpedConfig(const std::filesystem::path& path) {
 }
 
 void FillAutomaticKeys(RunConfig& config, int frames_per_step) {
-  UPER_CHECK(frames_per_step >= 1, "at least one frame a step");
+  UPER_CHECK(frames_per_step >= 1, "at least one frame per step");
   if (config.network.torso == TorsoPreset::kAuto) {
     const EnvironmentEntry entry = EntryOf(config.environment.name);
     SetKey(config, "network.torso", entry.torso, "environment " + config.environment.name);

@@ -39,7 +39,7 @@ Actors::Actors(const ActorsOptions& options, const EnvironmentMaker& make)
 void Actors::SetObservationBuffer(std::span<std::byte> observations) {
   const std::size_t begun = Count(&Actors::IsStarted);
   UPER_CHECK((begun == 0 || begun == size()) && CountAhead() == 0, "a round has half begun");
-  UPER_CHECK(observations.size() == buffer_.size(), "room for one observation an actor");
+  UPER_CHECK(observations.size() == buffer_.size(), "room for one observation per actor");
   buffer_ = observations;
 }
 
@@ -70,7 +70,7 @@ void Actors::Prepare(std::size_t i) {
   ActorStep& next = progress.last[progress.begun % 2];
   next.observation = buffer_.subspan(i * bytes, bytes);
   UPER_CHECK(progress.begun == round_ || next.observation.data() != StepOf(i).observation.data(),
-             "who is ahead needs other memory");
+             "an actor that is ahead needs another buffer");
   ++progress.begun;
 }
 

@@ -17,7 +17,7 @@ EnvironmentMaker Games() {
   return [](std::uint64_t index) { return std::make_unique<StaticEnvironment>(index, 2, 3, 1); };
 }
 
-void AwaitPlayed(Actors& actors, std::size_t i) {
+void AwaitStep(Actors& actors, std::size_t i) {
   for (int looks = 0; !actors.IsDone(i); ++looks) {
     if (!actors.PlayOneHere()) SpinOrYield(looks);
   }
@@ -55,7 +55,7 @@ std::vector<std::vector<std::string>> Play(int workers, bool ahead) {
       bool first = true;
       for (std::size_t i = 0; i < actors.size(); ++i) {
         if (who.Uniform() < 0.5 || round + 1 == kRounds) continue;
-        AwaitPlayed(actors, i);
+        AwaitStep(actors, i);
         Choose(actors, i);
         if (first) actors.SetObservationBuffer(memory[(round + 1) % 2]);
         first = false;
@@ -64,7 +64,7 @@ std::vector<std::vector<std::string>> Play(int workers, bool ahead) {
       }
     }
     for (std::size_t i = 0; i < actors.size(); ++i) {
-      AwaitPlayed(actors, i);
+      AwaitStep(actors, i);
       played[i].push_back(Words(actors.StepOf(i)));
       if (!actors.IsAhead(i)) Choose(actors, i);
     }
@@ -120,9 +120,9 @@ TEST(ActorsTest, WhatAnEnvironmentThrowsReachesTheCaller) {
                     return std::make_unique<StaticEnvironment>(index, 2, 3, 1);
                   });
     for (std::size_t i = 0; i < 3; ++i) actors.Start(i);
-    AwaitPlayed(actors, 0);
+    AwaitStep(actors, 0);
     EXPECT_TRUE(actors.StepOf(0).was_reset);
-    AwaitPlayed(actors, 1);
+    AwaitStep(actors, 1);
     EXPECT_THROW(actors.StepOf(1), std::runtime_error);
     EXPECT_TRUE(actors.IsDone(2)) << "nothing is under way";
   }

@@ -138,7 +138,7 @@ void RoundLoop::DecideForTheRest() {
 // Chooses the next actions of deciding_.
 void RoundLoop::Decide() {
   const PhaseClock::Scope phase(record_.clock, &TimeBreakdown::acting);
-  if (DrawExploration()) {
+  if (CollectViews()) {
     engine_.BeginDecisions(views_);
     if (lookahead_ == Lookahead::kActors) WorkBesideDecisions();
     actors_.SetGreedyActions(views_, engine_.AwaitActionValues());
@@ -148,7 +148,7 @@ void RoundLoop::Decide() {
 
 // Draws which actors of deciding_ explore, and their random actions. Collects the views of all of
 // them. Returns whether any actor needs values.
-bool RoundLoop::DrawExploration() {
+bool RoundLoop::CollectViews() {
   views_.clear();
   bool any_greedy = false;
   for (const std::size_t i : deciding_) {

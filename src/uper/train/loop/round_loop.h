@@ -52,7 +52,7 @@ class RoundLoop {
   void StoreStep(std::size_t actor, const ActorStep& step);
   void DecideForTheRest();
   void Decide();
-  bool DrawExploration();
+  bool CollectViews();
   void WorkBesideDecisions();
   void ReserveNextRound();
   double EpsilonOf(std::size_t actor);

@@ -57,8 +57,8 @@ class SmallRunTest : public FolderTest {
     bool gpu = false;  // LateDeviceReplay
     // Called after every step of a training environment, with its index, if there is one.
     std::function<void(std::uint64_t)> on_step = {};
-    std::function<void()> on_acting = {}, on_preparing = {};  // LateDeviceReplay
-    std::function<void(const std::string&)> record = {};      // the calls that reach it
+    std::function<void()> on_decision = {}, on_prelaunch = {};  // LateDeviceReplay
+    std::function<void(const std::string&)> record = {};        // the calls that reach it
   };
 
   // Trains until the end, or until `stop_at_step` steps were played; then everything is saved.
@@ -85,8 +85,8 @@ class SmallRunTest : public FolderTest {
     if (ways.gpu) {
       auto replay =
           std::make_unique<LateDeviceReplay>(*DeviceReplaySpecFrom(config, spec), *parts.learner);
-      replay->on_acting = ways.on_acting;
-      replay->on_preparing = ways.on_preparing;
+      replay->on_decision = ways.on_decision;
+      replay->on_prelaunch = ways.on_prelaunch;
       parts.device_replay = std::move(replay);
       if (ways.record) {
         parts.device_replay =

@@ -45,7 +45,7 @@ struct TrainerFiles {
   std::filesystem::path checkpoints;  // a folder
 };
 
-// Everything a trainer is made of (run/make_trainer.h puts it together). Each part may refer to
+// Everything a trainer is made of (run/run_setup.h puts it together). Each part may refer to
 // those before it.
 struct TrainerParts {
   EnvironmentMaker make_environment;

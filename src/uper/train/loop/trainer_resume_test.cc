@@ -135,13 +135,16 @@ TEST_F(TrainerResumeTest, UpdatesWaitForTheLastDecision) {
       std::this_thread::yield();
     }
   };
-  const auto on_acting = [&] {
+  const auto on_decision = [&] {
     ++decisions;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   };
-  ASSERT_TRUE(Train(
-      "ahead", config,
-      {.threads = 3, .overlap = true, .gpu = true, .on_step = on_step, .on_acting = on_acting}));
+  ASSERT_TRUE(Train("ahead", config,
+                    {.threads = 3,
+                     .overlap = true,
+                     .gpu = true,
+                     .on_step = on_step,
+                     .on_decision = on_decision}));
   EXPECT_GT(decisions, 60);
   EXPECT_EQ(Result("ahead"), Result("in_step"));
 }
@@ -150,13 +153,13 @@ TEST_F(TrainerResumeTest, UpdatesWaitForTheLastDecision) {
 // run without overlap does not.
 TEST_F(TrainerResumeTest, AGpuOverlapsUnlessToldNotTo) {
   const RunConfig config = StackConfig(1);
-  int prepared = 0;
-  const auto on_preparing = [&] { ++prepared; };
-  ASSERT_TRUE(Train("in_step", config, {.gpu = true, .on_preparing = on_preparing}));
-  EXPECT_EQ(prepared, 0);
+  int prelaunched = 0;
+  const auto on_prelaunch = [&] { ++prelaunched; };
+  ASSERT_TRUE(Train("in_step", config, {.gpu = true, .on_prelaunch = on_prelaunch}));
+  EXPECT_EQ(prelaunched, 0);
   ASSERT_TRUE(
-      Train("automatic", config, {.automatic = true, .gpu = true, .on_preparing = on_preparing}));
-  EXPECT_GT(prepared, 0);
+      Train("automatic", config, {.automatic = true, .gpu = true, .on_prelaunch = on_prelaunch}));
+  EXPECT_GT(prelaunched, 0);
   EXPECT_EQ(Result("automatic"), Result("in_step"));
 }
 

@@ -105,8 +105,8 @@ ResourcePlan PlanResources(const RunConfig& config, const EnvironmentSpec& envir
 
 void PlanGpu(const RunConfig& config, const EnvironmentSpec& environment,
              const LearnerSpec& learner, ResourcePlan& plan) {
-  const std::optional<DeviceReplaySpec> memory = DeviceReplaySpecFrom(config, environment);
-  plan.gpu_replay = memory ? memory->GpuBytes() : 0;
+  const std::optional<DeviceReplaySpec> replay = DeviceReplaySpecFrom(config, environment);
+  plan.gpu_replay = replay ? replay->DeviceBytes() : 0;
   plan.gpu_learner = kGpuProgramBytes + 2 * LearnerBytes(learner);  // parameters exist twice
 }
 

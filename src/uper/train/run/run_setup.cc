@@ -4,7 +4,7 @@
 
 #include "uper/base/threads/parallel.h"
 #include "uper/checkpoint/checkpoint_store.h"
-#include "uper/engine/gpu_replay.h"
+#include "uper/engine/make_device_replay.h"
 #include "uper/envs/registry.h"
 #include "uper/nn/gpu.h"
 #include "uper/nn/make_cpu_learner.h"
@@ -75,10 +75,10 @@ TrainerParts MakeTrainerParts(const RunConfig& config, ThreadPool& pool) try {
   };
   const EnvironmentSpec environment = SpecFor(config);
   const LearnerSpec learner = LearnerSpecFrom(config, environment);
-  const auto memory = DeviceReplaySpecFrom(config, environment);
-  if (ResolveDevice(config) == DeviceChoice::kCuda && memory) {
+  const auto replay = DeviceReplaySpecFrom(config, environment);
+  if (ResolveDevice(config) == DeviceChoice::kCuda && replay) {
     parts.learner = MakeGpuLearner(learner);
-    parts.device_replay = MakeGpuReplay(*memory, *parts.learner);
+    parts.device_replay = MakeDeviceReplay(*replay, *parts.learner);
   } else {
     parts.learner = MakeLearnerOn(ResolveDevice(config), learner, pool);
   }

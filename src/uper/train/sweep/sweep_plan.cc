@@ -183,7 +183,7 @@ class Reader {
         const auto shorthand = ShortKeys().find(value.key);
         const bool is_number_of_environments = value.key == "environments" && !value.is_array;
         if (shorthand != ShortKeys().end() && !is_number_of_environments) {
-          Refuse(value, "a point of [[list]] has one value a key: write " + shorthand->second);
+          Refuse(value, "a point of [[list]] has one value per key: write " + shorthand->second);
         }
         point.push_back(SettingOf(value, value.key));
         keys.emplace(value.key, value);

@@ -43,9 +43,9 @@ double RowSum(const float* row, int count) {
 
 // Sum of squared distances from `mean`.
 double RowSquares(const float* row, int count, double mean) {
-  const WideVec centre = hn::Set(WideTag(), mean);
+  const WideVec center = hn::Set(WideTag(), mean);
   return SumTerms(count, [&](int t, int lanes) HWY_ATTR {
-    return Square(hn::Sub(LoadWide(row + t, lanes), centre));
+    return Square(hn::Sub(LoadWide(row + t, lanes), center));
   });
 }
 
@@ -78,9 +78,9 @@ Uncertainty DecomposeEnsembleImpl(const float* theta, int members, int quantiles
       SumTerms(quantiles, [&](int t, int lanes)
                               HWY_ATTR { return hn::Sub(LoadWide(columns + t, lanes), origin); }) /
       quantiles;
-  const WideVec centre = hn::Set(WideTag(), from_origin);
+  const WideVec center = hn::Set(WideTag(), from_origin);
   const double spread = SumTerms(quantiles, [&](int t, int lanes) HWY_ATTR {
-    return Square(hn::Sub(hn::Sub(LoadWide(columns + t, lanes), origin), centre));
+    return Square(hn::Sub(hn::Sub(LoadWide(columns + t, lanes), origin), center));
   });
   double disagreement = 0;
   for (int k = 0; k < members; ++k) {

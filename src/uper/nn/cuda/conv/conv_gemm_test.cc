@@ -92,7 +92,7 @@ double Expected(const ConvGemmBatch& call, const ConvGemm& p, const Operands& fr
 std::vector<float> Check(const ConvGemmCase& c) {
   SCOPED_TRACE(testing::Message() << c.height << "x" << c.width << "x" << c.channels << " taps "
                                   << c.taps << " stride " << c.stride << " columns " << c.columns
-                                  << " pictures " << c.images << " finish " << int(c.epilogue));
+                                  << " images " << c.images << " finish " << int(c.epilogue));
   ConvGemmBatch call = CallOf(c);
   EXPECT_TRUE(SupportsConvGemms(call));
   std::vector<Operands> operands;

@@ -72,7 +72,7 @@ void ExpectLayer(const Results& found, int layer, int image, const AtariWeights&
   ASSERT_GT(largest, 0);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     ASSERT_NEAR(part(layer)[i], expected[i], tolerance * largest)
-        << "layer " << layer << ", picture " << image << ", " << i;
+        << "layer " << layer << ", image " << image << ", " << i;
   }
 }
 

@@ -84,7 +84,7 @@ TEST_F(DenseInputGradientTest, RepeatsBitForBit) {
   EXPECT_TRUE(SameBits(CheckInputs({32, 3136, 512, true}), first));
 }
 
-TEST(DenseInputsSizes, KnowsWhatItCannotDo) {
+TEST(DenseInputGradientSizeTest, KnowsWhatItCannotDo) {
   EXPECT_TRUE(SupportsDenseInputGradient(32, 512));
   EXPECT_FALSE(SupportsDenseInputGradient(33, 512));
   EXPECT_FALSE(SupportsDenseInputGradient(32, 500));

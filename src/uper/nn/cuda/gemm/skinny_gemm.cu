@@ -16,7 +16,7 @@ constexpr int kChunk = GemmChunk(Contiguous::kReduction);
 constexpr int kSteps = kChunk / kGemmWarps;  // per warp and chunk
 // Chunks whose weights are loaded at a time: a whole split of the Atari network, so that no weights
 // are missing when the inputs arrive.
-constexpr int kSpeculative = 7;
+constexpr int kFetchedChunks = 7;
 constexpr int kColumns = kWarp;  // per block
 
 // Per split.
@@ -37,9 +37,9 @@ __global__ void __launch_bounds__(kGemmThreads, 2)
   const int begin = chunks * split / splits;
   const int end = chunks * (split + 1) / splits;
   const float* weights = p.b + (begin * kChunk + warp * kSteps) * p.b_taps.stride + column;
-  const auto fetch = [&](int first, float(&w)[kSpeculative][kSteps]) {
+  const auto fetch = [&](int first, float(&w)[kFetchedChunks][kSteps]) {
 #pragma unroll
-    for (int chunk = 0; chunk < kSpeculative; ++chunk) {
+    for (int chunk = 0; chunk < kFetchedChunks; ++chunk) {
       if (begin + first + chunk >= end) break;
 #pragma unroll
       for (int k = 0; k < kSteps; ++k) {
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kGemmThreads, 2)
       }
     }
   };
-  float w[kSpeculative][kSteps];
+  float w[kFetchedChunks][kSteps];
   fetch(0, w);  // the weights were written before the previous kernel started
   AwaitPredecessor();
   const int part = most_chunks * kChunk;  // pitch of a row in shared memory
@@ -61,10 +61,10 @@ __global__ void __launch_bounds__(kGemmThreads, 2)
   __pipeline_wait_prior(0);
   __syncthreads();
   float sums[kRows] = {};
-  for (int first = 0; begin + first < end; first += kSpeculative) {
+  for (int first = 0; begin + first < end; first += kFetchedChunks) {
     if (first > 0) fetch(first, w);
 #pragma unroll
-    for (int chunk = 0; chunk < kSpeculative; ++chunk) {
+    for (int chunk = 0; chunk < kFetchedChunks; ++chunk) {
       if (begin + first + chunk >= end) break;
       const float* at = inputs + (first + chunk) * kChunk + warp * kSteps;
 #pragma unroll
@@ -127,7 +127,7 @@ void Launch(const GemmBatch& call, cudaStream_t stream) {
 }  // namespace
 
 int SkinnyGemmSplits(int length) {
-  const int splits = (length + kSpeculative * kChunk - 1) / (kSpeculative * kChunk);
+  const int splits = (length + kFetchedChunks * kChunk - 1) / (kFetchedChunks * kChunk);
   return splits <= kPortableCluster ? splits : 0;
 }
 

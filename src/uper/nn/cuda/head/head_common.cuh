@@ -29,14 +29,15 @@ __device__ inline bool Learns(const std::uint64_t* masks, int b, int member) {
 }
 
 // The mean of a weight over members that share the hidden layer, in the order of the members.
-__device__ inline void PutMeanOfMembers(const HeadShape& s, const HeadMeanWeightPointers& tables,
-                                        int action, int unit) {
+__device__ inline void PutMeanOfMembers(const HeadShape& s,
+                                        const HeadMeanWeightPointers& mean_weights, int action,
+                                        int unit) {
   float sum = 0;
 #pragma unroll 10
   for (int k = 0; k < s.members; ++k) {
-    sum += __ldcg(tables.member_weights + (k * s.actions + action) * s.hidden + unit);
+    sum += __ldcg(mean_weights.member_weights + (k * s.actions + action) * s.hidden + unit);
   }
-  tables.mean_weights[action * s.hidden + unit] = sum / static_cast<float>(s.members);
+  mean_weights.ensemble_weights[action * s.hidden + unit] = sum / static_cast<float>(s.members);
 }
 
 // list: the samples that `belongs` accepts, in ascending order; returns their number. Only the

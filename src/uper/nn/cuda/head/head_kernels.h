@@ -38,8 +38,8 @@ UPER_HOST_DEVICE inline int HeadUpdateGroups(const HeadShape& shape) {
 struct HeadMeanWeightPointers {
   float* member_weights = nullptr;  // [member, action, hidden unit]
   float* member_bias = nullptr;     // [member, action]
-  float* mean_weights =
-      nullptr;  // [action, hidden unit]; of all members if the hidden layers are separate
+  // [action, hidden unit]; of all members if the hidden layers are separate
+  float* ensemble_weights = nullptr;
   // [action, HeadUpdateGroups()]: number of members whose means the optimizer has computed; 0
   // between updates.
   unsigned* members_done = nullptr;
@@ -152,6 +152,6 @@ void LaunchHeadWeights(const HeadShape& shape, const HeadGradient& gradient, flo
 
 // Computes the mean weights from the head's weights and bias.
 void LaunchHeadMeanWeights(const HeadShape& shape, const float* w, const float* bias,
-                           const HeadMeanWeightPointers& tables, cudaStream_t stream);
+                           const HeadMeanWeightPointers& mean_weights, cudaStream_t stream);
 
 }  // namespace uper::cuda

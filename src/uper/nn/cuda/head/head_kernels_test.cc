@@ -180,15 +180,15 @@ void ExpectPublished(HeadForwardMean means, const std::vector<float>& expected) 
   }
 }
 
-TEST_F(HeadKernelsTest, TablesAndTheMeansTheyGive) {
+TEST_F(HeadKernelsTest, MeanWeightsAndTheMeansTheyGive) {
   for (const Fixture& f : Fixtures()) {
     const HeadShape& s = f.shape;
     const GpuFixture gpu(f);
     const std::size_t rows = std::size_t{1} * s.members * s.actions;
     DeviceBuffer<float> member_weights = Poisoned(rows * s.hidden), member_bias = Poisoned(rows);
-    DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
+    DeviceBuffer<float> ensemble_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
     LaunchHeadMeanWeights(s, gpu.w.data(), gpu.bias.data(),
-                          {member_weights.data(), member_bias.data(), mean_weights.data()},
+                          {member_weights.data(), member_bias.data(), ensemble_weights.data()},
                           nullptr);
     DeviceBuffer<float> values = Poisoned(f.batch * rows), q = Poisoned(f.batch * s.actions);
     DeviceBuffer<float> mean_q = Poisoned(f.batch * s.actions);
@@ -211,7 +211,7 @@ TEST_F(HeadKernelsTest, TablesAndTheMeansTheyGive) {
                                       .actions = s.actions,
                                       .units = gpu.hidden.data(),
                                       .unit_stride = s.hidden_total(),
-                                      .weights = mean_weights.data(),
+                                      .weights = ensemble_weights.data(),
                                       .bias = member_bias.data(),
                                       .bias_members = s.members,
                                       .values = q.data()};

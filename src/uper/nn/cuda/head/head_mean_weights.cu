@@ -12,7 +12,7 @@ constexpr int kWarps = kHeadWarps;
 
 // One warp per (action, member, hidden unit).
 __global__ void __launch_bounds__(kThreads)
-    MemberMeanWeightsKernel(HeadShape s, const float* w, HeadMeanWeightPointers tables) {
+    MemberMeanWeightsKernel(HeadShape s, const float* w, HeadMeanWeightPointers means) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int row =
       (static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x)) / kWarpSize;
@@ -26,12 +26,12 @@ __global__ void __launch_bounds__(kThreads)
   const int member = row / s.hidden % s.members;
   const int action = row / s.hidden / s.members;
   if (lane == 0) {
-    tables.member_weights[(static_cast<std::ptrdiff_t>(member) * s.actions + action) * s.hidden +
-                          unit] = sum / static_cast<float>(s.outputs);
+    means.member_weights[(static_cast<std::ptrdiff_t>(member) * s.actions + action) * s.hidden +
+                         unit] = sum / static_cast<float>(s.outputs);
   }
 }
 
-__global__ void EnsembleMeanWeightsKernel(HeadShape s, HeadMeanWeightPointers tables) {
+__global__ void EnsembleMeanWeightsKernel(HeadShape s, HeadMeanWeightPointers means) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= s.actions * s.hidden_total()) return;
   const int action = i / s.hidden_total();
@@ -40,14 +40,14 @@ __global__ void EnsembleMeanWeightsKernel(HeadShape s, HeadMeanWeightPointers ta
   const int last = s.separate_hidden ? first + 1 : s.members;
   float sum = 0;
   for (int k = first; k < last; ++k) {
-    sum += tables.member_weights[(k * s.actions + action) * s.hidden + unit];
+    sum += means.member_weights[(k * s.actions + action) * s.hidden + unit];
   }
-  tables.mean_weights[i] = sum / static_cast<float>(s.members);
+  means.ensemble_weights[i] = sum / static_cast<float>(s.members);
 }
 
 // One block per (member, action); the sums are those of an update.
 __global__ void __launch_bounds__(kThreads)
-    MeanBiasKernel(HeadShape s, const float* bias, HeadMeanWeightPointers tables) {
+    MeanBiasKernel(HeadShape s, const float* bias, HeadMeanWeightPointers means) {
   __shared__ float scratch[kWarpSize];
   const int member = static_cast<int>(blockIdx.x) / s.actions;
   const int action = static_cast<int>(blockIdx.x) % s.actions;
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kThreads)
     sum += BiasAt(s, bias, action, member, m);
   }
   sum = BlockSum(sum, scratch) / static_cast<float>(outputs);
-  if (threadIdx.x == 0) tables.member_bias[blockIdx.x] = sum;
+  if (threadIdx.x == 0) means.member_bias[blockIdx.x] = sum;
 }
 
 void CheckLaunch(const char* what) { CheckCuda(cudaGetLastError(), what); }
@@ -65,15 +65,16 @@ void CheckLaunch(const char* what) { CheckCuda(cudaGetLastError(), what); }
 }  // namespace
 
 void LaunchHeadMeanWeights(const HeadShape& shape, const float* w, const float* bias,
-                           const HeadMeanWeightPointers& tables, cudaStream_t stream) {
+                           const HeadMeanWeightPointers& mean_weights, cudaStream_t stream) {
   const int rows = shape.actions * shape.members * shape.hidden;
-  MemberMeanWeightsKernel<<<CeilDiv(rows, kWarps), kThreads, 0, stream>>>(shape, w, tables);
+  MemberMeanWeightsKernel<<<CeilDiv(rows, kWarps), kThreads, 0, stream>>>(shape, w, mean_weights);
   CheckLaunch("mean weights of the head");
   const int entries = shape.hidden_total() * shape.actions;
-  EnsembleMeanWeightsKernel<<<CeilDiv(entries, kThreads), kThreads, 0, stream>>>(shape, tables);
+  EnsembleMeanWeightsKernel<<<CeilDiv(entries, kThreads), kThreads, 0, stream>>>(shape,
+                                                                                 mean_weights);
   CheckLaunch("mean weights over members");
   const int biases = shape.members * shape.actions;
-  MeanBiasKernel<<<biases, kThreads, 0, stream>>>(shape, bias, tables);
+  MeanBiasKernel<<<biases, kThreads, 0, stream>>>(shape, bias, mean_weights);
   CheckLaunch("means of the bias");
 }
 

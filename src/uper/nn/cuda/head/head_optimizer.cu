@@ -31,7 +31,7 @@ struct HeadUpdate {
   HeadGradient gradient;
   ParameterUpdate weights;
   const UpdateState* state = nullptr;
-  HeadMeanWeightPointers tables;
+  HeadMeanWeightPointers mean_weights;
   bool whole_groups = false;  // every fetch consists of whole groups of 16 bytes
 };
 
@@ -260,15 +260,15 @@ __device__ void UpdatePiece(const HeadUpdate& update, const UpdateScales& scales
 __device__ void PutMeans(const HeadUpdate& update, const HeadGroup& group, int lane,
                          const float (&sums)[kUnits]) {
   const HeadShape& s = update.shape;
+  const HeadMeanWeightPointers& means = update.mean_weights;
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
     const float mean = WarpSum(sums[u]) / static_cast<float>(s.outputs);
     if (lane > 0 || u >= group.units) continue;
     const int unit = group.first_unit + u;
-    update.tables.member_weights[(group.member * s.actions + group.action) * s.hidden + unit] =
-        mean;
+    means.member_weights[(group.member * s.actions + group.action) * s.hidden + unit] = mean;
     if (!s.separate_hidden) continue;
-    update.tables.mean_weights[group.action * s.hidden_total() + group.member * s.hidden + unit] =
+    means.ensemble_weights[group.action * s.hidden_total() + group.member * s.hidden + unit] =
         mean / static_cast<float>(s.members);
   }
 }
@@ -278,14 +278,14 @@ __device__ void PutMeans(const HeadUpdate& update, const HeadGroup& group, int l
 __device__ void PutMeansOfMembers(const HeadUpdate& update, const HeadGroup& group, int lane) {
   const HeadShape& s = update.shape;
   bool last = false;
-  unsigned* done = update.tables.members_done + group.index;
+  unsigned* done = update.mean_weights.members_done + group.index;
   if (lane == 0) {
     last = atomicAdd(done, 1U) + 1 == static_cast<unsigned>(s.members);
     if (last) __threadfence();  // before the means of other warps are read
   }
   if (__shfl_sync(kAllLanes, last ? 1 : 0, 0) == 0) return;
   if (lane < group.units) {
-    PutMeanOfMembers(s, update.tables, group.action, group.first_unit + lane);
+    PutMeanOfMembers(s, update.mean_weights, group.action, group.first_unit + lane);
   }
   if (lane == 0) *done = 0;
 }
@@ -388,7 +388,7 @@ bool IsLongHeadUpdate(const HeadShape& shape) {
 
 void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass pass, const HeadShape& shape,
                          const HeadGradient& gradient, const ParameterUpdate& weights,
-                         const UpdateState* state, const HeadMeanWeightPointers& tables,
+                         const UpdateState* state, const HeadMeanWeightPointers& mean_weights,
                          cudaStream_t stream, LaunchOrder order) {
   int multiprocessors = 0;  // results do not depend on it
   CheckCuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
@@ -412,7 +412,7 @@ void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass pass, const 
                  .gradient = gradient,
                  .weights = weights,
                  .state = state,
-                 .tables = tables,
+                 .mean_weights = mean_weights,
                  .whole_groups = shape.hidden % kUnits == 0 && shape.outputs <= chosen.tile &&
                                  IsAligned(weights.from) && IsAligned(weights.to)});
 }

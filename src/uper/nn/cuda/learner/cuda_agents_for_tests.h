@@ -117,7 +117,7 @@ inline std::vector<Agent> Agents() {
       c51.loss.double_q = true;
     }
   }
-  add("odd pictures",
+  add("odd images",
       SpecOf(OddNetwork({.actions = 18, .members = 2, .outputs = 5}), HeadKind::kQuantile, 11));
   NetworkSpec pixels = OddNetwork({.actions = 3, .members = 2, .outputs = 5});
   pixels.input.height = 29;
@@ -137,7 +137,7 @@ inline std::vector<Agent> Agents() {
 inline std::vector<Agent> AgentsIn(Precision precision) {
   std::vector<Agent> agents;
   for (Agent& agent : Agents()) {
-    for (const char* name : {"dqn", "qr-ens-uper", "odd pictures", "pixels four at a time",
+    for (const char* name : {"dqn", "qr-ens-uper", "odd images", "pixels four at a time",
                              "first convolution of its own", "mlp"}) {
       if (agent.name == name) agents.push_back(std::move(agent));
     }

@@ -42,18 +42,22 @@ int PassesOf(const LearnerSpec& spec) { return spec.loss.double_q ? 3 : 2; }
 CudaHeadMeanWeights::CudaHeadMeanWeights(const NetworkSpec& spec)
     : member_weights(std::size_t{1} * spec.members * spec.hidden_units * spec.actions),
       member_bias(std::size_t{1} * spec.members * spec.actions),
-      mean_weights(std::size_t{1} * spec.hidden_total() * spec.actions),
+      ensemble_weights(std::size_t{1} * spec.hidden_total() * spec.actions),
       members_done(std::size_t{1} * spec.actions * HeadUpdateGroups(HeadShapeOf(spec))) {}
 
 HeadMeanWeightPointers CudaHeadMeanWeights::pointers() {
   return {.member_weights = member_weights.data(),
           .member_bias = member_bias.data(),
-          .mean_weights = mean_weights.data(),
+          .ensemble_weights = ensemble_weights.data(),
           .members_done = members_done.data()};
 }
 
 ParameterSet::ParameterSet(const NetworkSpec& spec, std::size_t size, std::size_t batch_bytes)
-    : online(size), first_moment(size), second_moment(size), tables(spec), batch(batch_bytes) {}
+    : online(size),
+      first_moment(size),
+      second_moment(size),
+      mean_weights(spec),
+      batch(batch_bytes) {}
 
 ParameterBlock ParameterSet::block(std::size_t offset) {
   return {.p = online.data() + offset,
@@ -258,10 +262,10 @@ std::span<const float> CudaLearner::gradient() {
 void CudaLearner::CopyTarget() {
   CancelPrelaunched();
   CopyOnGpu(current().online, target_, main_);
-  const CudaHeadMeanWeights& tables = current().tables;
-  CopyOnGpu(tables.member_weights, target_mean_weights_.member_weights, main_);
-  CopyOnGpu(tables.member_bias, target_mean_weights_.member_bias, main_);
-  CopyOnGpu(tables.mean_weights, target_mean_weights_.mean_weights, main_);
+  const CudaHeadMeanWeights& mean_weights = current().mean_weights;
+  CopyOnGpu(mean_weights.member_weights, target_mean_weights_.member_weights, main_);
+  CopyOnGpu(mean_weights.member_bias, target_mean_weights_.member_bias, main_);
+  CopyOnGpu(mean_weights.ensemble_weights, target_mean_weights_.ensemble_weights, main_);
   host_fresh_ = false;
 }
 
@@ -299,13 +303,13 @@ void CudaLearner::CommitState(std::int64_t updates) {
   }
   host_update_state_[0] = {.updates = updates};
   update_state_.Upload(host_update_state_.span(), main_);
-  EnqueueMeanWeights(current().online.data(), current().tables);
+  EnqueueMeanWeights(current().online.data(), current().mean_weights);
   EnqueueMeanWeights(target_.data(), target_mean_weights_);
   main_.Synchronize();
 }
 
-void CudaLearner::EnqueueMeanWeights(const float* parameters, CudaHeadMeanWeights& tables) {
-  LaunchHeadMeanWeights(head_, parameters + head_w_, parameters + head_b_, tables.pointers(),
+void CudaLearner::EnqueueMeanWeights(const float* parameters, CudaHeadMeanWeights& mean_weights) {
+  LaunchHeadMeanWeights(head_, parameters + head_w_, parameters + head_b_, mean_weights.pointers(),
                         main_);
 }
 

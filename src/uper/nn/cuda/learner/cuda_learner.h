@@ -26,7 +26,7 @@ struct CudaHeadMeanWeights {
   explicit CudaHeadMeanWeights(const NetworkSpec& spec);
   HeadMeanWeightPointers pointers();
 
-  DeviceBuffer<float> member_weights, member_bias, mean_weights;
+  DeviceBuffer<float> member_weights, member_bias, ensemble_weights;
   DeviceBuffer<unsigned> members_done;
 };
 
@@ -38,7 +38,7 @@ struct ParameterSet {
   ParameterBlock block(std::size_t offset);
 
   DeviceBuffer<float> online, first_moment, second_moment;
-  CudaHeadMeanWeights tables;  // of `online`
+  CudaHeadMeanWeights mean_weights;  // of `online`
   DeviceBuffer<std::byte> batch;
 };
 
@@ -154,7 +154,7 @@ class CudaLearner final : public Learner {
   bool FeedPrelaunched(FramePointers frames);
   void CancelPrelaunched();
   void EnqueueActionValues(ParameterSet& set, int count);
-  void EnqueueMeanWeights(const float* parameters, CudaHeadMeanWeights& tables);
+  void EnqueueMeanWeights(const float* parameters, CudaHeadMeanWeights& mean_weights);
 
   ParameterSet& current() { return sets_[current_]; }
   std::size_t observation_bytes() const { return batch_layout_.observation_bytes / spec_.batch; }
@@ -163,7 +163,7 @@ class CudaLearner final : public Learner {
   PassIndex ChoosingPass() const { return spec_.loss.double_q ? kNext : kTarget; }
   LossCall LossCallOf(ParameterSet& from);
   HeadGradient HeadGradientOf(const ParameterSet& from) const;
-  HeadForwardMean MeansOf(const float* hidden, CudaHeadMeanWeights& tables, int batch);
+  HeadForwardMean MeansOf(const float* hidden, CudaHeadMeanWeights& mean_weights, int batch);
   // A part of the batch in this set.
   template <typename T>
   static const T* Staged(const ParameterSet& from, std::size_t offset) {
@@ -219,7 +219,7 @@ class CudaLearner final : public Learner {
   std::array<std::map<GraphKey, Graph>, 2> replay_graphs_;  // [current_]; made when first needed
   mutable FloatBuffer host_gradient_;
 
-  // Of decisions.
+  // Decisions use these.
   PinnedBuffer<std::byte> host_observations_;
   DeviceBuffer<std::byte> acting_bytes_;
   DeviceBuffer<float> acting_observations_;

@@ -114,11 +114,11 @@ ConvGemmBatch Torso::ForwardConvGemms(std::size_t index, std::span<const Pass> p
   p.c_at = {.row = layer.out.width * filters, .column = filters};
   std::fill_n(call.gemms, std::min(call.count, ConvGemmBatch::kMaxGemms), p);
   for (std::size_t i = 0; i < passes.size(); ++i) {
-    ConvGemm& product = call.gemms[i];
-    product.a = InputOf(index, passes[i]);
-    product.b = passes[i].parameters + layer.w;
-    product.bias = passes[i].parameters + layer.b;
-    product.c = passes[i].activations->layers[index].data();
+    ConvGemm& gemm = call.gemms[i];
+    gemm.a = InputOf(index, passes[i]);
+    gemm.b = passes[i].parameters + layer.w;
+    gemm.bias = passes[i].parameters + layer.b;
+    gemm.c = passes[i].activations->layers[index].data();
   }
   return call;
 }

@@ -70,7 +70,8 @@ void CudaLearner::EnqueueForward(ParameterSet& from, const ChainPosition& positi
   torso_.Forward(passes, spec_.batch, main_, order, position.shares_gpu);
 }
 
-HeadForwardMean CudaLearner::MeansOf(const float* hidden, CudaHeadMeanWeights& tables, int batch) {
+HeadForwardMean CudaLearner::MeansOf(const float* hidden, CudaHeadMeanWeights& mean_weights,
+                                     int batch) {
   return {.batch = batch,
           .members = head_.members,
           .hidden = head_.hidden,
@@ -78,8 +79,8 @@ HeadForwardMean CudaLearner::MeansOf(const float* hidden, CudaHeadMeanWeights& t
           .units = hidden,
           .unit_stride = head_.hidden_total(),
           .member_step = head_.separate_hidden ? head_.hidden : 0,
-          .weights = tables.member_weights.data(),
-          .bias = tables.member_bias.data(),
+          .weights = mean_weights.member_weights.data(),
+          .bias = mean_weights.member_bias.data(),
           .values = member_values_.data()};
 }
 
@@ -113,8 +114,8 @@ void CudaLearner::EnqueueForwardChosen(ParameterSet& from) {
   if (spec_.loss.head != HeadKind::kCategorical) {
     const PassIndex pass = ChoosingPass();
     HeadForwardMean means =
-        MeansOf(activations_[pass].hidden(), pass == kNext ? from.tables : target_mean_weights_,
-                spec_.batch);
+        MeansOf(activations_[pass].hidden(),
+                pass == kNext ? from.mean_weights : target_mean_weights_, spec_.batch);
     if (spec_.loss.target_rule != TargetRule::kEnsemble) {
       means.chosen = target_actions_.data();
     }
@@ -237,7 +238,7 @@ void CudaLearner::EnqueueHeadUpdate(OptimizerPass pass, ParameterSet& from, Para
                                     cudaStream_t stream, LaunchOrder order) {
   LaunchHeadOptimizer(rules_, pass, head_, HeadGradientOf(from),
                       {from.block(head_w_), to.block(head_w_)}, update_state_.data(),
-                      to.tables.pointers(), stream, order);
+                      to.mean_weights.pointers(), stream, order);
 }
 
 // All earlier work has ended, so the last kernels may overlap.
@@ -257,7 +258,7 @@ void CudaLearner::EnqueueNormAndOptimizer(ParameterSet& from, ParameterSet& to) 
                       .speculative = {hidden_w_, head_w_},
                       .shape = head_,
                       .bias = head_b_,
-                      .tables = to.tables.pointers()},
+                      .mean_weights = to.mean_weights.pointers()},
                      main_);
   EnqueueHeadUpdate(OptimizerPass::kRedo, from, to, main_, LaunchOrder::kOverlapPrevious);
 }

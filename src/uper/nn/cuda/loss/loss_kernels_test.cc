@@ -217,9 +217,9 @@ void Check(const LossSpec& loss, int members, int outputs, int batch, const Data
   }
 }
 
-class SampleKernelsTest : public GpuTest {};
+class LossKernelsTest : public GpuTest {};
 
-TEST_F(SampleKernelsTest, ScalarHeads) {
+TEST_F(LossKernelsTest, ScalarHeads) {
   for (const double bound : {0.0, 1.0}) {
     for (const TdErrorKind priority : {TdErrorKind::kMeanAbsolute, TdErrorKind::kLoss}) {
       const LossSpec loss{
@@ -231,7 +231,7 @@ TEST_F(SampleKernelsTest, ScalarHeads) {
   }
 }
 
-TEST_F(SampleKernelsTest, QuantileHeads) {
+TEST_F(LossKernelsTest, QuantileHeads) {
   for (const double kappa : {0.0, 1.0}) {
     for (const TargetForm form : {TargetForm::kAtari, TargetForm::kScalar}) {
       for (const MemberWeighting weighting : {MemberWeighting::kMean, MemberWeighting::kSum}) {
@@ -247,7 +247,7 @@ TEST_F(SampleKernelsTest, QuantileHeads) {
   }
 }
 
-TEST_F(SampleKernelsTest, EqualQuantilesAndTargets) {
+TEST_F(LossKernelsTest, EqualQuantilesAndTargets) {
   for (const double kappa : {0.0, 0.5, 1.0}) {
     for (const double grid : {0.25, 4.0}) {
       Check({.huber_kappa = kappa}, 10, 201, 8, {.grid = grid});
@@ -256,14 +256,14 @@ TEST_F(SampleKernelsTest, EqualQuantilesAndTargets) {
   }
 }
 
-TEST_F(SampleKernelsTest, QuantilesFarFromTheirTargets) {
+TEST_F(LossKernelsTest, QuantilesFarFromTheirTargets) {
   for (const double kappa : {0.0, 0.1, 1.0}) {
     Check({.huber_kappa = kappa}, 10, 201, 8, {.spread = 1e3});
     Check({.huber_kappa = kappa}, 10, 51, 8, {.offset = 1e3, .spread = 0.1});
   }
 }
 
-TEST_F(SampleKernelsTest, AnyNumberOfQuantiles) {
+TEST_F(LossKernelsTest, AnyNumberOfQuantiles) {
   for (const int outputs : {2, 31, 32, 33, 64, 127, 224, 255, 256, 257, 512, 1000}) {
     Check({.huber_kappa = 0.1}, 2, outputs, 3);
     Check({.huber_kappa = 0}, 2, outputs, 3);
@@ -271,7 +271,7 @@ TEST_F(SampleKernelsTest, AnyNumberOfQuantiles) {
 }
 
 // A quantile or a target that is not finite affects only its own row.
-TEST_F(SampleKernelsTest, ARowThatIsNotFiniteShows) {
+TEST_F(LossKernelsTest, ARowThatIsNotFiniteShows) {
   const Size size{.members = 3, .outputs = 201, .batch = 4};
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr int kRow = 7;  // sample 2, member 1
@@ -298,9 +298,9 @@ TEST_F(SampleKernelsTest, ARowThatIsNotFiniteShows) {
   }
 }
 
-TEST_F(SampleKernelsTest, ALargeOffsetCostsNoAccuracy) { Check({}, 10, 51, 8, {.offset = 1e3}); }
+TEST_F(LossKernelsTest, ALargeOffsetCostsNoAccuracy) { Check({}, 10, 51, 8, {.offset = 1e3}); }
 
-TEST_F(SampleKernelsTest, CategoricalHeads) {
+TEST_F(LossKernelsTest, CategoricalHeads) {
   for (const CategoricalUncertainty form :
        {CategoricalUncertainty::kQuantiles, CategoricalUncertainty::kTotalVariance,
         CategoricalUncertainty::kAuthors}) {

@@ -165,8 +165,8 @@ __device__ Uncertainty CategoricalProducts(const AtomSupport& support, const Ens
     variances += squares / e.members;
   }
   variances = BlockSum(variances, scratch);
-  const Spread gemms = WarpSpread(e.outputs, [&](int j) { return means[j]; });
-  return WithTarget(gemms.mean * e.outputs, variances / e.outputs, gemms.variance, target);
+  const Spread products = WarpSpread(e.outputs, [&](int j) { return means[j]; });
+  return WithTarget(products.mean * e.outputs, variances / e.outputs, products.variance, target);
 }
 
 // Quantiles of one categorical member (CategoricalQuantiles()), computed by one thread.

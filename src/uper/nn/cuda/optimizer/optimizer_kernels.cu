@@ -16,8 +16,8 @@ __global__ void BeginUpdateKernel(OptimizerRules rules, UpdateState* state) {
   state->rate = static_cast<float>(rules.learning_rate);
   if (!rules.adam) return;
   const double t = static_cast<double>(state->updates + 1);
-  state->rate = static_cast<float>(rules.learning_rate / (1 - pow(rules.decay1, t)));
-  state->root_scale = static_cast<float>(1 / sqrt(1 - pow(rules.decay2, t)));
+  state->rate = static_cast<float>(rules.learning_rate / (1 - pow(rules.first_moment_decay, t)));
+  state->root_scale = static_cast<float>(1 / sqrt(1 - pow(rules.second_moment_decay, t)));
 }
 
 // One parameter, in registers.
@@ -81,10 +81,10 @@ __device__ void PutBiasMean(const FinishUpdate& call, int index, float sum) {
   sum = BlockSum(sum, scratch);
   if (s.shared_bias) {
     for (int i = static_cast<int>(threadIdx.x); i < s.members * s.actions; i += kThreads) {
-      call.tables.member_bias[i] = sum;
+      call.mean_weights.member_bias[i] = sum;
     }
   } else if (threadIdx.x == 0) {
-    call.tables.member_bias[index % s.members * s.actions + index / s.members] =
+    call.mean_weights.member_bias[index % s.members * s.actions + index / s.members] =
         sum / static_cast<float>(s.outputs);
   }
 }
@@ -94,7 +94,7 @@ __device__ void PutBiasMean(const FinishUpdate& call, int index, float sum) {
 __device__ void PutMeansOfMembers(const FinishUpdate& call, int index) {
   const HeadShape& s = call.shape;
   const int i = index * kThreads + static_cast<int>(threadIdx.x);
-  if (i < s.actions * s.hidden) PutMeanOfMembers(s, call.tables, i / s.hidden, i % s.hidden);
+  if (i < s.actions * s.hidden) PutMeanOfMembers(s, call.mean_weights, i / s.hidden, i % s.hidden);
 }
 
 // The outcome of the update, from all parts of the gradient's norm and of the loss.
@@ -194,18 +194,18 @@ OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimize
   if (const auto* adam = std::get_if<AdamOptions>(&optimizer)) {
     return {.adam = true,
             .learning_rate = adam->learning_rate,
-            .decay1 = adam->first_moment_decay,
-            .decay2 = adam->second_moment_decay,
+            .first_moment_decay = adam->first_moment_decay,
+            .second_moment_decay = adam->second_moment_decay,
             .epsilon = adam->epsilon,
             .max_global_norm = max_global_norm};
   }
   const auto& rmsprop = std::get<RmsPropOptions>(optimizer);
   return {.adam = false,
           .learning_rate = rmsprop.learning_rate,
-          .decay1 = rmsprop.decay,
-          .decay2 = rmsprop.decay,
+          .first_moment_decay = rmsprop.decay,
+          .second_moment_decay = rmsprop.decay,
           .epsilon = rmsprop.epsilon,
-          .inside_root = rmsprop.epsilon_placement == EpsilonPlacement::kInsideRoot,
+          .epsilon_inside_root = rmsprop.epsilon_placement == EpsilonPlacement::kInsideRoot,
           .max_global_norm = max_global_norm};
 }
 
@@ -220,10 +220,10 @@ void LaunchFinishUpdate(const FinishUpdate& call, cudaStream_t stream) {
   const HeadShape& head = call.shape;
   Division division{
       .rest = std::clamp(BlocksFor(call.remaining.end - call.remaining.begin), 1, kMaxBlocks)};
-  if (call.tables.member_bias != nullptr) {
+  if (call.mean_weights.member_bias != nullptr) {
     division.bias = head.shared_bias ? 1 : head.actions * head.members;
   }
-  if (call.tables.mean_weights != nullptr && !head.separate_hidden) {
+  if (call.mean_weights.ensemble_weights != nullptr && !head.separate_hidden) {
     division.means = BlocksFor(std::size_t{1} * head.actions * head.hidden);
   }
   LaunchKernel(

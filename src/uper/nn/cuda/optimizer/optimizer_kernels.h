@@ -18,10 +18,10 @@ namespace uper::cuda {
 struct OptimizerRules {
   bool adam = true;
   double learning_rate = 0;
-  double decay1 = 0;  // of m; RMSProp has one decay
-  double decay2 = 0;  // of v
+  double first_moment_decay = 0;   // of m; RMSProp has one decay for both
+  double second_moment_decay = 0;  // of v
   double epsilon = 0;
-  bool inside_root = false;  // RMSProp only
+  bool epsilon_inside_root = false;  // EpsilonPlacement::kInsideRoot; RMSProp only
   double max_global_norm = 0;
 };
 OptimizerRules RulesOf(const std::variant<AdamOptions, RmsPropOptions>& optimizer,
@@ -34,8 +34,8 @@ struct UpdateState {
   double gradient_norm = 0;  // before clipping
   int finite = 1;            // 0: the update was skipped
   float gradient_scale = 1;  // less than 1: the gradient was clipped
-  float rate = 0;            // Adam: learning rate / (1 - decay1^t)
-  float root_scale = 1;      // Adam: 1 / sqrt(1 - decay2^t)
+  float rate = 0;            // Adam: learning rate / (1 - first_moment_decay^t)
+  float root_scale = 1;      // Adam: 1 / sqrt(1 - second_moment_decay^t)
 };
 
 // p, m and v of the parameters. An update reads one set and writes the other, so that it can be
@@ -83,11 +83,12 @@ struct FinishUpdate {
   ParameterUpdate parameters;
   GradientRange remaining;    // not updated yet
   GradientRange speculative;  // updated speculatively: redone if the gradient was clipped
-  // The head's bias and its means; only if tables.member_bias is not null.
+  // The head's bias and its means; only if mean_weights.member_bias is not null.
   HeadShape shape;
   std::size_t bias = 0;  // its first entry
-  // If tables.mean_weights is not null: computes it from member_weights of the speculative update.
-  HeadMeanWeightPointers tables;
+  // If mean_weights.ensemble_weights is not null: computes it from member_weights of the
+  // speculative update.
+  HeadMeanWeightPointers mean_weights;
 };
 void LaunchFinishUpdate(const FinishUpdate& call, cudaStream_t stream);
 
@@ -100,7 +101,7 @@ bool IsLongHeadUpdate(const HeadShape& shape);
 // shared hidden layer: LaunchFinishUpdate() does that.
 void LaunchHeadOptimizer(const OptimizerRules& rules, OptimizerPass pass, const HeadShape& shape,
                          const HeadGradient& gradient, const ParameterUpdate& weights,
-                         const UpdateState* state, const HeadMeanWeightPointers& tables,
+                         const UpdateState* state, const HeadMeanWeightPointers& mean_weights,
                          cudaStream_t stream, LaunchOrder order = LaunchOrder::kSerial);
 
 }  // namespace uper::cuda

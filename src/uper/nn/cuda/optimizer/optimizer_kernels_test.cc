@@ -110,7 +110,7 @@ TEST_F(OptimizerKernelsTest, WhatIsNotFiniteChangesNothing) {
   EXPECT_TRUE(SameBits(FromGpu(gpu_p), p));
 }
 
-TEST_F(OptimizerKernelsTest, WhatWasSteppedAheadIsSteppedAgainOnlyIfTheGradientWasClipped) {
+TEST_F(OptimizerKernelsTest, ASpeculativeUpdateIsRedoneOnlyIfTheGradientWasClipped) {
   constexpr std::size_t kSize = 1000;
   const std::vector<float> p = RandomFloats(kSize, "p"), gradient = RandomFloats(kSize, "g");
   const DeviceBuffer<float> g = OnGpu(gradient);
@@ -148,7 +148,7 @@ TEST_F(OptimizerKernelsTest, TheBiasAndItsAverages) {
             .remaining = {0, first},
             .shape = s,
             .bias = first,
-            .tables = {.member_bias = member_bias.data()}},
+            .mean_weights = {.member_bias = member_bias.data()}},
            Squares(g), {}, state);
     StepOnCpu(AdamOptions{}, 1, 1, {.parameters = p, .gradient = g, .m = m, .v = v});
     EXPECT_LT(RelativeError(FromGpu(gpu_p), p), 2e-7);
@@ -164,11 +164,11 @@ TEST_F(OptimizerKernelsTest, TheBiasAndItsAverages) {
     }
     EXPECT_LT(RelativeError(FromGpu(member_bias), member_means), 1e-6);
     // A learner that continues from saved parameters has the same bits.
-    DeviceBuffer<float> w(std::size_t{30} * outputs), weights(30), mean_weights(30),
-        table = Poisoned(30);
+    DeviceBuffer<float> w(std::size_t{30} * outputs), weights(30), ensemble_weights(30),
+        loaded_bias = Poisoned(30);
     LaunchHeadMeanWeights(s, w.data(), gpu_p.data() + first,
-                          {weights.data(), table.data(), mean_weights.data()}, nullptr);
-    EXPECT_TRUE(SameBits(FromGpu(table), FromGpu(member_bias)));
+                          {weights.data(), loaded_bias.data(), ensemble_weights.data()}, nullptr);
+    EXPECT_TRUE(SameBits(FromGpu(loaded_bias), FromGpu(member_bias)));
   }
 }
 
@@ -229,7 +229,7 @@ class HeadBatch {
   const DeviceBuffer<float> hidden_, d_out_;
 };
 
-TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
+TEST_F(OptimizerKernelsTest, TheHeadIsUpdatedByAGradientThatIsNeverStored) {
   for (const AnyOptimizer& optimizer : Optimizers()) {
     for (const HeadCase& head : HeadCases()) {
       const HeadShape& s = head.shape;
@@ -247,16 +247,17 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
       DeviceBuffer<UpdateState> state(1);
       DeviceBuffer<float> member_weights =
           Poisoned(std::size_t{1} * s.members * s.hidden * s.actions);
-      DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
+      DeviceBuffer<float> ensemble_weights =
+          Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
       DeviceBuffer<unsigned> members_done(s.actions * HeadUpdateGroups(s));
       const ParameterBlock block{gpu_p.data(), gpu_m.data(), gpu_v.data()};
       for (int step = 1; step <= 2; ++step) {
         Finish({.rules = rules}, 1, {}, state);
-        const HeadMeanWeightPointers tables{.member_weights = member_weights.data(),
-                                            .mean_weights = mean_weights.data(),
-                                            .members_done = members_done.data()};
+        const HeadMeanWeightPointers mean_weights{.member_weights = member_weights.data(),
+                                                  .ensemble_weights = ensemble_weights.data(),
+                                                  .members_done = members_done.data()};
         const auto launch = [&](OptimizerPass pass) {
-          LaunchHeadOptimizer(rules, pass, s, gradient, {block, block}, state.data(), tables,
+          LaunchHeadOptimizer(rules, pass, s, gradient, {block, block}, state.data(), mean_weights,
                               nullptr);
         };
         if (step == 1) {
@@ -265,8 +266,8 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
           launch(OptimizerPass::kSpeculative);
           Finish({.rules = rules,
                   .shape = s,
-                  .tables = {.member_weights = member_weights.data(),
-                             .mean_weights = mean_weights.data()}},
+                  .mean_weights = {.member_weights = member_weights.data(),
+                                   .ensemble_weights = ensemble_weights.data()}},
                  1, {}, state);
           launch(OptimizerPass::kRedo);  // does nothing: nothing was clipped
         }
@@ -278,20 +279,23 @@ TEST_F(OptimizerKernelsTest, TheHeadStepsOnAGradientThatIsNeverStored) {
       EXPECT_LT(RelativeError(FromGpu(gpu_v), v), 1e-6);
       for (const unsigned count : FromGpu(members_done)) EXPECT_EQ(count, 0U);
       // The means are those of the new weights.
-      DeviceBuffer<float> member_table(member_weights.size()), mean_table(mean_weights.size());
+      DeviceBuffer<float> loaded_member_weights(member_weights.size()),
+          loaded_ensemble_weights(ensemble_weights.size());
       DeviceBuffer<float> bias(std::size_t{1} * s.actions * s.members * s.outputs);
       DeviceBuffer<float> member_bias(std::size_t{1} * s.members * s.actions);
-      LaunchHeadMeanWeights(s, gpu_p.data(), bias.data(),
-                            {member_table.data(), member_bias.data(), mean_table.data()}, nullptr);
-      EXPECT_TRUE(SameBits(FromGpu(member_weights), FromGpu(member_table)));
-      EXPECT_TRUE(SameBits(FromGpu(mean_weights), FromGpu(mean_table)));
+      LaunchHeadMeanWeights(
+          s, gpu_p.data(), bias.data(),
+          {loaded_member_weights.data(), member_bias.data(), loaded_ensemble_weights.data()},
+          nullptr);
+      EXPECT_TRUE(SameBits(FromGpu(member_weights), FromGpu(loaded_member_weights)));
+      EXPECT_TRUE(SameBits(FromGpu(ensemble_weights), FromGpu(loaded_ensemble_weights)));
     }
   }
 }
 
 // A speculative update and its redo, when the gradient is clipped, equal one final update. This
 // also holds for weights without a gradient, which the redo does not touch.
-TEST_F(OptimizerKernelsTest, AStepThatIsMadeAgainIsAPlainStep) {
+TEST_F(OptimizerKernelsTest, ARedoneUpdateEqualsAFinalUpdate) {
   for (const AnyOptimizer& optimizer : Optimizers()) {
     for (const HeadCase& head : HeadCases()) {
       const HeadShape& s = head.shape;
@@ -306,38 +310,39 @@ TEST_F(OptimizerKernelsTest, AStepThatIsMadeAgainIsAPlainStep) {
                           v = OnGpu(squares);
       const OptimizerRules rules = RulesOf(optimizer, 0.5);
       struct Result {
-        std::vector<float> p, m, v, member_weights, mean_weights;
+        std::vector<float> p, m, v, member_weights, ensemble_weights;
       };
-      const auto step = [&](bool ahead) {
+      const auto update = [&](bool speculative) {
         DeviceBuffer<float> new_p = Poisoned(size), new_m = Poisoned(size), new_v = Poisoned(size);
         DeviceBuffer<float> member_weights =
             Poisoned(std::size_t{1} * s.members * s.hidden * s.actions);
-        DeviceBuffer<float> mean_weights = Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
+        DeviceBuffer<float> ensemble_weights =
+            Poisoned(std::size_t{1} * s.hidden_total() * s.actions);
         DeviceBuffer<unsigned> members_done(s.actions * HeadUpdateGroups(s));
         DeviceBuffer<UpdateState> state(1);
-        const HeadMeanWeightPointers tables{.member_weights = member_weights.data(),
-                                            .mean_weights = mean_weights.data(),
-                                            .members_done = members_done.data()};
+        const HeadMeanWeightPointers mean_weights{.member_weights = member_weights.data(),
+                                                  .ensemble_weights = ensemble_weights.data(),
+                                                  .members_done = members_done.data()};
         const auto launch = [&](OptimizerPass pass) {
           LaunchHeadOptimizer(
               rules, pass, s, gradient,
               {{p.data(), m.data(), v.data()}, {new_p.data(), new_m.data(), new_v.data()}},
-              state.data(), tables, nullptr);
+              state.data(), mean_weights, nullptr);
         };
         LaunchBeginUpdate(rules, state.data(), nullptr);
-        if (ahead) launch(OptimizerPass::kSpeculative);
+        if (speculative) launch(OptimizerPass::kSpeculative);
         state = DeviceBuffer<UpdateState>(1);
         EXPECT_LT(Finish({.rules = rules}, 4, {}, state).gradient_scale, 1);
-        launch(ahead ? OptimizerPass::kRedo : OptimizerPass::kFinal);
+        launch(speculative ? OptimizerPass::kRedo : OptimizerPass::kFinal);
         return Result{FromGpu(new_p), FromGpu(new_m), FromGpu(new_v), FromGpu(member_weights),
-                      FromGpu(mean_weights)};
+                      FromGpu(ensemble_weights)};
       };
-      const Result again = step(true), plain = step(false);
-      EXPECT_TRUE(SameBits(again.p, plain.p));
-      EXPECT_TRUE(SameBits(again.m, plain.m));
-      EXPECT_TRUE(SameBits(again.v, plain.v));
-      EXPECT_TRUE(SameBits(again.member_weights, plain.member_weights));
-      EXPECT_TRUE(SameBits(again.mean_weights, plain.mean_weights));
+      const Result redone = update(true), one_pass = update(false);
+      EXPECT_TRUE(SameBits(redone.p, one_pass.p));
+      EXPECT_TRUE(SameBits(redone.m, one_pass.m));
+      EXPECT_TRUE(SameBits(redone.v, one_pass.v));
+      EXPECT_TRUE(SameBits(redone.member_weights, one_pass.member_weights));
+      EXPECT_TRUE(SameBits(redone.ensemble_weights, one_pass.ensemble_weights));
     }
   }
 }

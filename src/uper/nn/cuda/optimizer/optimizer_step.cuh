@@ -20,16 +20,17 @@ __device__ inline bool IsDue(OptimizerPass pass, const UpdateState& state) {
 
 // The rules in the precision of the kernels. Made on the host, because every thread needs them.
 struct UpdateRules {
-  float decay1, other1, decay2, other2, epsilon;
-  bool inside_root;
+  float first_moment_decay, one_minus_first_decay, second_moment_decay, one_minus_second_decay,
+      epsilon;
+  bool epsilon_inside_root;
 
   explicit UpdateRules(const OptimizerRules& rules)
-      : decay1(static_cast<float>(rules.decay1)),
-        other1(static_cast<float>(1 - rules.decay1)),
-        decay2(static_cast<float>(rules.decay2)),
-        other2(static_cast<float>(1 - rules.decay2)),
+      : first_moment_decay(static_cast<float>(rules.first_moment_decay)),
+        one_minus_first_decay(static_cast<float>(1 - rules.first_moment_decay)),
+        second_moment_decay(static_cast<float>(rules.second_moment_decay)),
+        one_minus_second_decay(static_cast<float>(1 - rules.second_moment_decay)),
         epsilon(static_cast<float>(rules.epsilon)),
-        inside_root(rules.inside_root) {}
+        epsilon_inside_root(rules.epsilon_inside_root) {}
 };
 
 // Factors that change from update to update.
@@ -59,14 +60,14 @@ __device__ inline float FastRatio(float x, float y) {
 template <bool kAdam>
 __device__ void UpdateParameter(const UpdateRules& rules, const UpdateScales& scales, float g,
                                 float& p, float& m, float& v) {
-  m = fmaf(rules.decay1, m, rules.other1 * g);
-  v = fmaf(rules.decay2, v, rules.other2 * (g * g));
+  m = fmaf(rules.first_moment_decay, m, rules.one_minus_first_decay * g);
+  v = fmaf(rules.second_moment_decay, v, rules.one_minus_second_decay * (g * g));
   if (kAdam) {
     p -= FastRatio(scales.rate * m, fmaf(FastRoot(v), scales.root_scale, rules.epsilon));
   } else {
     const float variance = fmaxf(0.0F, fmaf(-m, m, v));
-    const float divisor =
-        rules.inside_root ? FastRoot(variance + rules.epsilon) : FastRoot(variance) + rules.epsilon;
+    const float divisor = rules.epsilon_inside_root ? FastRoot(variance + rules.epsilon)
+                                                    : FastRoot(variance) + rules.epsilon;
     p -= FastRatio(scales.rate * g, divisor);
   }
 }

@@ -104,10 +104,10 @@ std::vector<float> CheckPixels(const PixelCase& c) {
   return all;
 }
 
-class PixelConvolutionTest : public GpuTest {};
+class FirstLayerForwardTest : public GpuTest {};
 
 // Few images are cut differently from many; 19 and 29 rows leave incomplete pairs of rows.
-TEST_F(PixelConvolutionTest, AllSizesAndPrecisions) {
+TEST_F(FirstLayerForwardTest, AllSizesAndPrecisions) {
   for (const Precision precision : kAllPrecisions) {
     for (const bool whole : {false, true}) {
       CheckPixels({8, 8, 1, precision, whole});
@@ -119,7 +119,7 @@ TEST_F(PixelConvolutionTest, AllSizesAndPrecisions) {
   }
 }
 
-TEST_F(PixelConvolutionTest, SameBitsForAnyCountAndWhenRepeated) {
+TEST_F(FirstLayerForwardTest, SameBitsForAnyCountAndWhenRepeated) {
   for (const Precision precision : kAllPrecisions) {
     const std::vector<float> many = CheckPixels({84, 84, 16, precision});
     EXPECT_TRUE(SameBits(CheckPixels({84, 84, 16, precision}), many));
@@ -131,7 +131,7 @@ TEST_F(PixelConvolutionTest, SameBitsForAnyCountAndWhenRepeated) {
   }
 }
 
-TEST_F(PixelConvolutionTest, EveryPrecisionHasBitsOfItsOwn) {
+TEST_F(FirstLayerForwardTest, EveryPrecisionHasBitsOfItsOwn) {
   const std::vector<float> fp32 = CheckPixels({84, 84, 1, Precision::kFp32});
   const std::vector<float> tf32 = CheckPixels({84, 84, 1, Precision::kTf32});
   const std::vector<float> tf32x3 = CheckPixels({84, 84, 1, Precision::kTf32x3});
@@ -217,7 +217,7 @@ struct ExactCase {
 
 // Among random filters: one without weights, one whose weights differ in size, and two whose sums
 // are as large as possible for the first image.
-TEST_F(PixelConvolutionTest, Fp32SumsAreExact) {
+TEST_F(FirstLayerForwardTest, Fp32SumsAreExact) {
   for (const auto& [height, width, count] :
        {std::array{8, 8, 2}, {84, 84, 2}, {51, 12, 33}, {29, 84, 32}, {84, 84, 32}}) {
     SCOPED_TRACE(testing::Message() << height << "x" << width << " count " << count);
@@ -243,7 +243,7 @@ TEST_F(PixelConvolutionTest, Fp32SumsAreExact) {
 
 // A weight that is not finite has no whole number. All results of its filter must show it, and no
 // others.
-TEST_F(PixelConvolutionTest, Fp32WeightsThatAreNotFinite) {
+TEST_F(FirstLayerForwardTest, Fp32WeightsThatAreNotFinite) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
         -std::numeric_limits<float>::infinity()}) {

@@ -151,11 +151,11 @@ std::vector<float> CheckWeights(const WeightsCase& c) {
   return found.results;
 }
 
-class PixelWeightsTest : public GpuTest {};
+class FirstLayerWeightGradientTest : public GpuTest {};
 
 // Rows with and without whole groups of four positions; fewer rows than lanes, and so many that
 // memory is reused; rows below the last window; images that are added in one round or two.
-TEST_F(PixelWeightsTest, AllSizes) {
+TEST_F(FirstLayerWeightGradientTest, AllSizes) {
   for (const bool whole : {false, true}) {
     CheckWeights({8, 8, 1, whole});
     CheckWeights({15, 12, 3, whole});
@@ -168,12 +168,12 @@ TEST_F(PixelWeightsTest, AllSizes) {
   }
 }
 
-TEST_F(PixelWeightsTest, RepeatsBitForBit) {
+TEST_F(FirstLayerWeightGradientTest, RepeatsBitForBit) {
   const std::vector<float> first = CheckWeights({84, 84, 32});
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(SameBits(CheckWeights({84, 84, 32}), first));
 }
 
-TEST_F(PixelWeightsTest, SumsOfAnImageAreExact) {
+TEST_F(FirstLayerWeightGradientTest, SumsOfAnImageAreExact) {
   for (const WeightsCase& c : {WeightsCase{84, 84, 1}, WeightsCase{84, 84, 3},
                                WeightsCase{29, 44, 2}, WeightsCase{200, 84, 1}}) {
     const WeightsData data(c);
@@ -185,7 +185,7 @@ TEST_F(PixelWeightsTest, SumsOfAnImageAreExact) {
 
 // Most values are 0 beside the largest. Other filters have other magnitudes, and some values are as
 // small as floats get.
-TEST_F(PixelWeightsTest, NumbersOfAllSizes) {
+TEST_F(FirstLayerWeightGradientTest, NumbersOfAllSizes) {
   const WeightsCase c{84, 84, 2};
   WeightsData data(c);
   const std::vector<int> shifts = RandomInts(data.d_out.size(), 60, "shifts");
@@ -197,7 +197,7 @@ TEST_F(PixelWeightsTest, NumbersOfAllSizes) {
 }
 
 // The largest possible sums: all pixels are white, and all d_out of a filter are equal.
-TEST_F(PixelWeightsTest, LargestSums) {
+TEST_F(FirstLayerWeightGradientTest, LargestSums) {
   const WeightsCase c{84, 84, 1};
   WeightsData data(c);
   std::ranges::fill(data.pixels, std::uint8_t{255});
@@ -208,7 +208,7 @@ TEST_F(PixelWeightsTest, LargestSums) {
   EXPECT_TRUE(SameBits(RunWeights(c, data, 1).results, WholeWeights(c, data, 1)));
 }
 
-TEST_F(PixelWeightsTest, ZerosGiveZeros) {
+TEST_F(FirstLayerWeightGradientTest, ZerosGiveZeros) {
   const WeightsCase c{84, 84, 3};
   WeightsData data(c);
   std::ranges::fill(data.d_out, 0.0F);
@@ -217,7 +217,7 @@ TEST_F(PixelWeightsTest, ZerosGiveZeros) {
   EXPECT_EQ(found.squares, 0.0);
 }
 
-TEST_F(PixelWeightsTest, WhatIsNotFiniteStaysInItsFilter) {
+TEST_F(FirstLayerWeightGradientTest, WhatIsNotFiniteStaysInItsFilter) {
   const WeightsCase c{84, 84, 2};
   WeightsData data(c);
   const std::vector<float> finite = RunWeights(c, data, 1).results;
@@ -235,7 +235,7 @@ TEST_F(PixelWeightsTest, WhatIsNotFiniteStaysInItsFilter) {
   EXPECT_TRUE(std::isnan(found.squares));
 }
 
-TEST(PixelWeightsSizeTest, ImagesMayBeHighButNotWide) {
+TEST(FirstLayerWeightGradientSizeTest, ImagesMayBeHighButNotWide) {
   const auto is_supported = [](int height, int width) {
     return SupportsFirstLayerWeightGradient(OutOf({height, width, 1}));
   };

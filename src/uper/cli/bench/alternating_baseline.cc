@@ -1,4 +1,4 @@
-#include "uper/cli/bench/emulator_turns.h"
+#include "uper/cli/bench/alternating_baseline.h"
 
 #include <chrono>
 #include <cstddef>

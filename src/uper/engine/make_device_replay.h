@@ -11,6 +11,6 @@ namespace uper {
 // replay memory, which must not outlive the learner. Throws Error(kResources) when the GPU's memory
 // is too small.
 // REQUIRES: the learner was made by MakeGpuLearner().
-std::unique_ptr<DeviceReplay> MakeGpuReplay(const DeviceReplaySpec& spec, Learner& learner);
+std::unique_ptr<DeviceReplay> MakeDeviceReplay(const DeviceReplaySpec& spec, Learner& learner);
 
 }  // namespace uper

@@ -1,4 +1,4 @@
-#include "uper/cli/bench/bench_step_parts.h"
+#include "uper/cli/bench/bench_update_phases.h"
 
 #include <fmt/format.h>
 
@@ -20,9 +20,9 @@ namespace {
 
 constexpr double kSecondsPerMeasurement = 0.2;
 
-constexpr const char* kPartNames[cpu::kUpdatePhases] = {
+constexpr const char* kPhaseNames[cpu::kUpdatePhases] = {
     "convolutions", "dense layers",       "target actions",     "head",     "loss, statistics",
-    "head, back",   "other layers, back", "weights' gradients", "optimiser"};
+    "head, back",   "other layers, back", "weights' gradients", "optimizer"};
 
 struct MachineLimits {
   double flops = 0;  // both per second
@@ -30,15 +30,15 @@ struct MachineLimits {
 };
 
 // One line of the table.
-struct PartRow {
+struct PhaseRow {
   std::string name;
   cpu::PhaseCost work;
   double seconds = 0;
 };
 
-// Seconds of each part of an update, from the measurement with the fastest update.
-std::vector<double> MeasureParts(const BenchLearnerOptions& options, cpu::CpuLearner& learner,
-                                 const RandomBatch& batch, const StopFlag& stop) {
+// Seconds of each phase of an update, from the measurement with the fastest update.
+std::vector<double> MeasurePhases(const BenchLearnerOptions& options, cpu::CpuLearner& learner,
+                                  const RandomBatch& batch, const StopFlag& stop) {
   std::vector<double> best;
   double least = 0;
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
@@ -66,12 +66,12 @@ std::vector<double> MeasureParts(const BenchLearnerOptions& options, cpu::CpuLea
   return best;
 }
 
-std::vector<PartRow> RowsOf(const std::array<cpu::PhaseCost, cpu::kUpdatePhases>& work,
-                            const std::vector<double>& seconds) {
-  std::vector<PartRow> rows;
-  PartRow all{.name = "whole update"};
+std::vector<PhaseRow> RowsOf(const std::array<cpu::PhaseCost, cpu::kUpdatePhases>& work,
+                             const std::vector<double>& seconds) {
+  std::vector<PhaseRow> rows;
+  PhaseRow all{.name = "whole update"};
   for (std::size_t i = 0; i < cpu::kUpdatePhases; ++i) {
-    rows.push_back({kPartNames[i], work[i], seconds[i]});
+    rows.push_back({kPhaseNames[i], work[i], seconds[i]});
     all.work.flop += work[i].flop;
     all.work.bytes += work[i].bytes;
     all.seconds += seconds[i];
@@ -80,10 +80,10 @@ std::vector<PartRow> RowsOf(const std::array<cpu::PhaseCost, cpu::kUpdatePhases>
   return rows;
 }
 
-void PrintRows(const std::vector<PartRow>& rows, const MachineLimits& limits) {
+void PrintRows(const std::vector<PhaseRow>& rows, const MachineLimits& limits) {
   fmt::print("{:20} {:>9} {:>9} {:>9} {:>9} {:>7} {:>9} {:>8}\n", "", "MFLOP", "MB", "us",
              "GFLOP/s", "of GEMM", "GB/s", "of triad");
-  for (const PartRow& row : rows) {
+  for (const PhaseRow& row : rows) {
     const double flops = row.work.flop / row.seconds;
     const double bytes = row.work.bytes / row.seconds;
     fmt::print("{:20} {:9.2f} {:9.2f} {:9.1f} {:9.1f} {:6.0f}% {:9.1f} {:7.0f}%\n", row.name,
@@ -92,9 +92,9 @@ void PrintRows(const std::vector<PartRow>& rows, const MachineLimits& limits) {
   }
 }
 
-nlohmann::ordered_json RowsJson(const std::vector<PartRow>& rows, const MachineLimits& limits) {
+nlohmann::ordered_json RowsJson(const std::vector<PhaseRow>& rows, const MachineLimits& limits) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const PartRow& row : rows) {
+  for (const PhaseRow& row : rows) {
     list.push_back({{"part", row.name},
                     {"flop", row.work.flop},
                     {"bytes", row.work.bytes},
@@ -107,7 +107,7 @@ nlohmann::ordered_json RowsJson(const std::vector<PartRow>& rows, const MachineL
 
 }  // namespace
 
-int BenchStepParts(const BenchLearnerOptions& options, const StopFlag& stop) {
+int BenchUpdatePhases(const BenchLearnerOptions& options, const StopFlag& stop) {
   const RunConfig config = ConfigOf(options);
   if (config.device == DeviceChoice::kCuda) {
     throw Error(ErrorKind::kUsage, "--parts times the CPU's learner: leave out --device cuda");
@@ -119,8 +119,8 @@ int BenchStepParts(const BenchLearnerOptions& options, const StopFlag& stop) {
   InitializeLearner(config, learner);
   const RandomBatch batch(config, spec, ObservationsOf(options));
   for (int i = 0; i < 3; ++i) learner.Update(batch.View());  // warms up
-  const std::vector<PartRow> rows = RowsOf(cpu::CostOfUpdate(spec, config.agent.mask_probability),
-                                           MeasureParts(options, learner, batch, stop));
+  const std::vector<PhaseRow> rows = RowsOf(cpu::CostOfUpdate(spec, config.agent.mask_probability),
+                                            MeasurePhases(options, learner, batch, stop));
   if (options.json) {
     const nlohmann::ordered_json json = {
         {"agent", options.agent},         {"network", options.network},
