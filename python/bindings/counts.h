@@ -15,6 +15,9 @@
 
 namespace uper::python {
 
+// Of the description that Python writes at the beginning of a saved memory.
+inline constexpr std::uint64_t kMostLayoutBytes = std::uint64_t{1} << 20;
+
 // (updated, evicted, invalid).
 using Counts = std::tuple<std::size_t, std::size_t, std::size_t>;
 

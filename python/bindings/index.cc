@@ -67,13 +67,19 @@ class Locked {
     ReadStateBytes({static_cast<const std::byte*>(state.data()), state.size()},
                    [&](StateReader& in) { LoadIndex(in, index_); });
   }
-  void Save(const std::string& path) {
+  void Save(const std::string& path, const nb::bytes& layout) {
     const ObjectLock::Guard guard(lock_);
-    WriteStateFile(path, [&](StateWriter& out) { SaveIndex(index_, out); });
+    WriteStateFile(path, [&](StateWriter& out) {
+      out.Block("layout", {static_cast<const std::byte*>(layout.data()), layout.size()});
+      SaveIndex(index_, out);
+    });
   }
   void Load(const std::string& path) {
     const ObjectLock::Guard guard(lock_);
-    ReadStateFile(path, [&](StateReader& in) { LoadIndex(in, index_); });
+    ReadStateFile(path, [&](StateReader& in) {
+      in.Block("layout", kMostLayoutBytes);
+      LoadIndex(in, index_);
+    });
   }
 
  private:

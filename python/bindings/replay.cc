@@ -379,10 +379,6 @@ class Memory {
     folds_steps_ ? steps_->Load(in) : alone_->Load(in);
   }
 
- public:
-  static constexpr std::uint64_t kMostLayoutBytes = std::uint64_t{1} << 20;
-
- private:
   std::vector<FieldType> types_;
   StepReplayOptions options_;
   bool folds_steps_;
@@ -397,7 +393,7 @@ nb::bytes LayoutOfFile(const std::string& path) {
   std::vector<std::byte> layout;
   try {
     ReadStateFile(path, [&](StateReader& in) {
-      layout = in.Block("layout", Memory::kMostLayoutBytes);
+      layout = in.Block("layout", kMostLayoutBytes);
       throw Ended{};
     });
   } catch (const Ended&) {
@@ -409,7 +405,7 @@ nb::bytes LayoutOfState(const nb::bytes& state) {
   std::vector<std::byte> layout;
   try {
     ReadStateBytes(BytesOf(state), [&](StateReader& in) {
-      layout = in.Block("layout", Memory::kMostLayoutBytes);
+      layout = in.Block("layout", kMostLayoutBytes);
       throw Ended{};
     });
   } catch (const Ended&) {

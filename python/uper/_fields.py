@@ -50,10 +50,11 @@ class Field:
 
 
 def _is_exact(given: NDArray[Any], dtype: np.dtype[Any]) -> bool:
-    """Whole numbers may become other whole numbers if nothing is lost (an int64 action of a uint8 field)."""
-    if given.dtype.kind in "iub" and dtype.kind in "iub":
+    """Numbers may become whole numbers of another type if nothing is lost (an int64 action of a uint8 field)."""
+    if given.dtype.kind not in "iubf" or dtype.kind not in "iub":
+        return False
+    with np.errstate(invalid="ignore"):
         return bool(np.array_equal(given.astype(dtype).astype(given.dtype), given))
-    return False
 
 
 def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
@@ -74,6 +75,9 @@ def as_ids(ids: ArrayLike) -> NDArray[np.uint64]:
     given = as_array(ids, "ids").reshape(-1)
     if given.size == 0:
         return np.empty(0, np.uint64)
+    # NumPy makes a list of int and uint64 an array of floats.
+    if given.dtype.kind == "f" and np.all((np.abs(given) < 2**53) & (given == np.floor(given))):
+        given = given.astype(np.int64)
     if given.dtype.kind not in "iu":
         raise UsageError(f"ids must be whole numbers, not {given.dtype}")
     if given.dtype.kind == "i" and given.min() < 0:

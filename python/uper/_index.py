@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any, NamedTuple
 
@@ -173,15 +174,27 @@ class PriorityIndex:
         self._core.restore(state["state"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the state to a file with checksums; `load_file()` of an index with the same options reads it."""
-        self._core.save(os.fspath(path))
+        """Writes everything to a file with checksums. The file appears under its name when it is complete."""
+        layout = {"format": _FORMAT, "kind": "PriorityIndex", "by_slot": self._by_slot, "options": self._options,
+                  "seed": self._seed}
+        self._core.save(os.fspath(path), json.dumps(layout).encode())
 
-    def load_file(self, path: str | os.PathLike[str]) -> None:
-        """Takes the state of a file. Raises CorruptError, and changes nothing, if it is damaged or does not fit."""
-        other = type(self).__new__(type(self))
-        other._make(self._by_slot, self._options, self._seed)
-        other._core.load(os.fspath(path))
-        self._core = other._core
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PriorityIndex:
+        """An index from a file of `save()`. It continues bit for bit. Raises CorruptError if the file is damaged."""
+        path = os.fspath(path)
+        try:
+            layout = json.loads(_core.layout_of_file(path))
+            known = layout["format"] == _FORMAT and layout["kind"] == "PriorityIndex"
+            by_slot, options, seed = layout["by_slot"], layout["options"], layout["seed"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptError(f"{path}: the description of the index cannot be read: {error!r}") from None
+        if not known:
+            raise UsageError(f"{path} is a {layout['kind']} of format {layout['format']}, not a PriorityIndex")
+        index = cls.__new__(cls)
+        index._make(by_slot, options, seed)
+        index._core.load(path)
+        return index
 
     def check(self) -> None:
         """Raises InternalError if an invariant is broken; takes time proportional to the capacity."""

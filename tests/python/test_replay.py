@@ -61,7 +61,7 @@ class Model:
 
     @staticmethod
     def accepts(priority):
-        return np.isfinite(priority) and 0 <= priority <= np.finfo("f4").max
+        return bool(0 <= priority <= float(np.finfo("f4").max))
 
     def add(self, priority=None):
         if priority is not None and self.accepts(priority):
@@ -326,7 +326,7 @@ BAD = {
     "batch text": (lambda r: r.sample("32"), "batch must be a whole number"),
     "exponent": (lambda r: r.sample(3, importance_exponent=1.5), "importance_exponent must be"),
     "weights": (lambda r: r.sample(3, weights="max"), "weights must be one of"),
-    "out": (lambda r: r.sample(3, out=r.sample(4)), "out has 4 rows"),
+    "out": (lambda r: r.sample(3, out=r.gather([1, 2, 3, 4])), "out has 4 rows"),
     "ids": (lambda r: r.set_priorities([-1], [1.0]), "never negative"),
     "float ids": (lambda r: r.set_priorities([1.5], [1.0]), "whole numbers"),
     "lengths": (lambda r: r.set_priorities([1, 2], [1.0]), "1 priorities for 2|2 ids and 1 priorities"),
