@@ -148,6 +148,7 @@ nb::dict PriorityRules() {
 
 void BindStatistics(nb::module_& module) {
   module.def("priority_rules", &PriorityRules);
+  module.attr("instructions") = RunnableEnsembleKernels<float>().front().instructions;
   module.def("decompose_float32", &DecomposeInto<float>, nb::arg("online"),
              nb::arg("target").none(), nb::arg("reward"), nb::arg("discount"), nb::arg("members"),
              nb::arg("quantiles"), nb::arg("out"));

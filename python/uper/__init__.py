@@ -1,8 +1,8 @@
 """Replay of experience by uncertainty: replay memories, priorities, and the program `uper`."""
 
-from importlib.metadata import PackageNotFoundError, version
-
+from uper import _core
 from uper._batch import Batch
+from uper._doctor import doctor
 from uper._index import IndexSample, PriorityIndex
 from uper._options import ReplayCounters, UpdateCounts
 from uper._replay import FrameReplay, Replay
@@ -11,11 +11,8 @@ from uper._uncertainty import Uncertainty, decompose, priorities
 from uper.errors import (CorruptError, DiskError, Error, InternalError, MissingDataError, NumericError,
                          OutOfMemoryError, ResourceError, UsageError)
 
-try:
-    __version__ = version("uper")
-except PackageNotFoundError:  # used from a source tree
-    __version__ = "0+unknown"
+__version__: str = _core.version
 
 __all__ = ["Batch", "CorruptError", "DiskError", "Error", "FrameReplay", "IndexSample", "InternalError",
            "MissingDataError", "NumericError", "OutOfMemoryError", "PRIORITY_RULES", "PriorityIndex", "Replay", "ReplayCounters",
-           "ResourceError", "Uncertainty", "UpdateCounts", "UsageError", "__version__", "decompose", "priorities"]
+           "ResourceError", "Uncertainty", "UpdateCounts", "UsageError", "__version__", "decompose", "doctor", "priorities"]
