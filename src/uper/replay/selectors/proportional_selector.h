@@ -41,7 +41,7 @@ class ProportionalSelector final : public Selector {
   SumTree sums_;
   std::optional<WideTree<MinReduction>> minimum_;  // of the positive masses
   std::vector<double> masses_;                     // of the batch being set
-  double age_base_ = 0;  // number of the item that has the age factor 1
+  double age_base_ = 0;                            // number of the item that has the age factor 1
   // Priority and mass of the last single item: new items mostly enter with the same priority.
   float last_priority_ = 0;
   double last_mass_ = 0;

@@ -114,8 +114,8 @@ class Selector {
   virtual double SmallestMass() = 0;
   virtual void CheckMasses() const = 0;
 
-  // Called after items were appended, before their priorities are stored. Returns whether all masses
-  // must be derived afresh.
+  // Called after items were appended, before their priorities are stored. Returns whether all
+  // masses must be derived afresh.
   virtual bool AgesChanged() { return false; }
   // How many items were appended before the one in this slot. REQUIRES: a filled slot.
   std::uint64_t NumberOf(std::size_t slot) const;
@@ -138,7 +138,7 @@ class Selector {
   std::size_t size_ = 0;
   std::size_t positive_count_ = 0;  // items of positive priority
   std::uint64_t appended_ = 0;
-  std::vector<double> uniforms_;    // of the batch being drawn
+  std::vector<double> uniforms_;  // of the batch being drawn
   std::vector<std::uint32_t> appended_slots_;
 };
 

@@ -252,6 +252,66 @@ TEST(Selector, NothingCanBeDrawnFromAnEmptyOne) {
   }
 }
 
+TEST(Selector, ManyAppendedAtOnceAreAsOneByOne) {
+  RandomStream random(4, "test");
+  for (const SelectorKind kind : kKinds) {
+    for (const std::size_t capacity : {1, 7, 64, 100}) {
+      const auto together = MakeSelector(kind, capacity, {.recency_half_life = 0});
+      const auto apart = MakeSelector(kind, capacity, {});
+      for (int round = 0; round < 20; ++round) {
+        std::vector<float> priorities(random.UniformInt(capacity + 1));
+        for (float& priority : priorities) priority = RandomPriority(random);
+        together->AppendMany(priorities);
+        for (const float priority : priorities) apart->Append(priority);
+        together->CheckValid();
+        ASSERT_EQ(together->first_slot(), apart->first_slot());
+        ASSERT_EQ(together->size(), apart->size());
+        for (std::size_t i = 0; i < together->size(); ++i) {
+          const std::size_t slot = (together->first_slot() + i) % capacity;
+          ASSERT_EQ(together->Probability(slot), apart->Probability(slot));
+        }
+      }
+    }
+  }
+}
+
+// Mass halves with `half_life` newer items, also after the masses were derived afresh many times.
+TEST(Selector, AgeIsAFactorOfTheMass) {
+  RandomStream random(5, "test");
+  constexpr double kHalfLife = 3;
+  constexpr std::size_t kCapacity = 20;
+  const SelectorOptions options{
+      .priority_exponent = 2, .uniform_mix = 0, .recency_half_life = kHalfLife};
+  const auto selector = MakeSelector(SelectorKind::kProportional, kCapacity, options);
+  for (int i = 0; i < 1000; ++i) {
+    const float priority = 0.5F + static_cast<float>(random.Uniform());
+    if (i % 3 == 0) {
+      selector->AppendMany(std::vector<float>(1 + random.UniformInt(5), priority));
+    } else {
+      selector->Append(priority);
+    }
+    const auto slot = static_cast<std::uint32_t>(
+        (selector->first_slot() + random.UniformInt(selector->size())) % kCapacity);
+    selector->SetPriorities({&slot, 1}, {&priority, 1});
+    std::vector<double> expected(selector->size());
+    for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+      const double p = selector->priority((selector->first_slot() + rank) % kCapacity);
+      expected[rank] = p * p * std::exp2(static_cast<double>(rank) / kHalfLife);
+    }
+    const double total = std::accumulate(expected.begin(), expected.end(), 0.0);
+    for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+      ASSERT_NEAR(selector->Probability((selector->first_slot() + rank) % kCapacity),
+                  expected[rank] / total, 1e-12);
+    }
+    if (i % 100 == 0) selector->CheckValid();
+  }
+  const auto restored = MakeSelector(SelectorKind::kProportional, kCapacity, options);
+  restored->SetState(selector->GetState());
+  for (std::size_t slot = 0; slot < kCapacity; ++slot) {
+    EXPECT_EQ(restored->Probability(slot), selector->Probability(slot));
+  }
+}
+
 TEST(StoredPriority, KeepsPositivePositiveAndRefusesTheRest) {
   EXPECT_EQ(AcceptPriority(0.0), 0.0F);
   EXPECT_FALSE(std::signbit(AcceptPriority(-0.0).value_or(-1.0F)));
