@@ -4,7 +4,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 SOURCES = git ls-files -co --exclude-standard '*.h' '*.cc' '*.cu' '*.cuh'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo docs test soak format lint clean
+.PHONY: help setup build wheel demo docs test soak format lint clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ build: setup  ## build the program: build/uper
 	@cmake --preset release --log-level=WARNING -DUPER_TESTS=OFF >/dev/null
 	@cmake --build --preset release
 	@ln -sfn release/uper build/uper
+
+wheel: setup  ## wheels and source distribution of the Python package in dist/, tested in clean venvs
+	@python3 tools/wheels.py
 
 docs: build  ## write the tables of docs/ that the program generates
 	@python tools/write_docs.py

@@ -61,6 +61,16 @@ class Memory {
     }
     return *steps_;
   }
+  ComponentStore& component_store() {
+    if (!options_.replay.keep_components) {
+      throw Error(ErrorKind::kUsage, "this memory keeps no components");
+    }
+    return replay().components();
+  }
+  const FrameStoreOptions& frame_options() const {
+    if (!options_.replay.frames) throw Error(ErrorKind::kUsage, "this memory stores no frames");
+    return *options_.replay.frames;
+  }
   ObjectLock& lock() { return lock_; }
 
   // The first id and the number of transitions; nothing if the arrays need a conversion.
@@ -122,7 +132,7 @@ class Memory {
     const ArrayView values(components, id_values.size() * sizeof(Components), false, "components");
     const ObjectLock::Guard guard(lock_);
     const UpdateCounts counts =
-        replay().components().Set(buffer(), id_values, values.values<const Components>(),
+        component_store().Set(buffer(), id_values, values.values<const Components>(),
                                   RuleFrom(rule), {.aleatoric_floor = floor, .cap = cap});
     return Counts{counts.updated, counts.evicted, counts.invalid};
   }
@@ -131,7 +141,7 @@ class Memory {
     const ObjectLock::Guard guard(lock_);
     UpdateCounts counts;
     Released([&] {
-      counts = replay().components().Derive(buffer(), RuleFrom(rule),
+      counts = component_store().Derive(buffer(), RuleFrom(rule),
                                             {.aleatoric_floor = floor, .cap = cap});
     });
     return {counts.updated, counts.evicted, counts.invalid};
@@ -146,12 +156,12 @@ class Memory {
     const ObjectLock::Guard guard(lock_);
     for (const std::uint64_t id : id_values) CheckLive(id);
     for (std::size_t i = 0; i < id_values.size(); ++i) {
-      to.values<Components>()[i] = replay().components().Get(id_values[i]);
+      to.values<Components>()[i] = component_store().Get(id_values[i]);
     }
   }
 
   std::uint64_t AddFrame(const nb::object& pixels) {
-    const ArrayView view(pixels, options_.replay.frames->frame_bytes, false, "the frame");
+    const ArrayView view(pixels, frame_options().frame_bytes, false, "the frame");
     const ObjectLock::Guard guard(lock_);
     return replay().AddFrame(view.values<const std::uint8_t>());
   }
@@ -164,7 +174,7 @@ class Memory {
     if (!CollectArrays(types_, arrays, collected)) {
       throw Error(ErrorKind::kUsage, "the arrays of add() do not fit the fields");
     }
-    const std::size_t depth = options_.replay.frames->stack_depth;
+    const std::size_t depth = frame_options().stack_depth;
     const std::size_t count = collected.count;
     const ArrayView ids(stacks, count * 2 * depth * sizeof(std::uint64_t), false, "stacks");
     std::optional<ArrayView> given;
@@ -496,6 +506,7 @@ void BindReplay(nb::module_& module) {
       .def("frames_stored",
            [](Memory& self) {
              const ObjectLock::Guard guard(self.lock());
+             self.frame_options();  // there are some
              const FrameStore& frames = self.replay().frames();
              return frames.next_frame() - frames.first_frame();
            })

@@ -22,7 +22,7 @@ def doctor() -> dict[str, str]:
              "numpy": metadata.version("numpy"),
              "processor": f"{platform.machine()}, {_core.instructions} for statistics, "
                           f"{len(os.sched_getaffinity(0))} cores usable",
-             "program": why_missing() or str(PROGRAM)}
+             "program": why_missing() or PROGRAM}
     for extra, names in EXTRAS.items():
         found[f"uper[{extra}]"] = ", ".join(_installed(name) for name in names)
     return found

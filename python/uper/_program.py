@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
-PROGRAM = Path(__file__).parent / "_bin" / "uper"
+PROGRAM = os.path.join(os.path.dirname(__file__), "_bin", "uper")
 
 
 def why_missing() -> str | None:
     """Why the program is not there; None if it is."""
     from uper import _core
-    if PROGRAM.exists():
+    if os.path.exists(PROGRAM):
         return None
     return (f"this build of uper has no program, because these packages were missing: {_core.missing_packages}. On "
             "Debian or Ubuntu install libcli11-dev libfmt-dev nlohmann-json3-dev libhwy-dev libtomlplusplus-dev "
@@ -28,7 +27,7 @@ def main() -> int:
     missing = why_missing()
     if missing is None:
         sys.stdout.flush()
-        os.execv(PROGRAM, [str(PROGRAM), *arguments])
+        os.execv(PROGRAM, [PROGRAM, *arguments])
     if arguments == ["doctor"]:
         from uper._doctor import doctor
         for name, value in doctor().items():
