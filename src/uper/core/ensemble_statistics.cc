@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "uper/base/check.h"
 
@@ -63,9 +64,10 @@ const EnsembleKernels<Real>& BestKernels() {
   return RunnableEnsembleKernels<Real>().front();
 }
 
-void CheckEnsemble(std::size_t size, EnsembleShape shape) {
+void CheckEnsemble(std::size_t size, EnsembleShape shape, std::size_t samples = 1) {
   UPER_CHECK(shape.members > 0 && shape.quantiles > 0, "an ensemble has members and quantiles");
-  UPER_CHECK(size == shape.members * shape.quantiles, "theta must be [members, quantiles]");
+  UPER_CHECK(size == samples * shape.members * shape.quantiles,
+             "theta must be [members, quantiles] for each sample");
 }
 
 }  // namespace
@@ -109,6 +111,38 @@ Uncertainty DecomposeScalarTargetSimd(std::span<const Real> theta, EnsembleShape
   return WithTarget(u.mean, u.epistemic, u.aleatoric, target);
 }
 
+template <typename Real>
+void DecomposeTargetQuantilesBatch(std::span<const Real> theta, std::span<const Real> target_theta,
+                                   EnsembleShape shape, std::span<const double> rewards,
+                                   std::span<const double> discounts, std::span<Uncertainty> out) {
+  CheckEnsemble(theta.size(), shape, out.size());
+  UPER_CHECK(target_theta.size() == theta.size(), "theta and target_theta must have one shape");
+  UPER_CHECK(rewards.size() == out.size() && discounts.size() == out.size(),
+             "one reward and one discount per sample");
+  const auto& kernels = BestKernels<Real>();
+  const std::size_t size = shape.members * shape.quantiles;
+  std::vector<double> columns(shape.quantiles);
+  for (std::size_t b = 0; b < out.size(); ++b) {
+    out[b] =
+        kernels.decompose_target(theta.data() + b * size, target_theta.data() + b * size, shape,
+                                 rewards[b], discounts[b], nullptr, nullptr, columns.data());
+  }
+}
+
+template <typename Real>
+void DecomposeScalarTargetBatch(std::span<const Real> theta, EnsembleShape shape,
+                                std::span<const double> targets, std::span<Uncertainty> out) {
+  CheckEnsemble(theta.size(), shape, out.size());
+  UPER_CHECK(targets.size() == out.size(), "one target per sample");
+  const auto& kernels = BestKernels<Real>();
+  const std::size_t size = shape.members * shape.quantiles;
+  std::vector<double> columns(shape.quantiles);
+  for (std::size_t b = 0; b < out.size(); ++b) {
+    const Uncertainty u = kernels.decompose(theta.data() + b * size, shape, columns.data());
+    out[b] = WithTarget(u.mean, u.epistemic, u.aleatoric, targets[b]);
+  }
+}
+
 template std::span<const EnsembleKernels<float>> RunnableEnsembleKernels();
 template void QuantileMeans(std::span<const float>, EnsembleShape, std::span<double>);
 template Uncertainty DecomposeTargetQuantilesSimd(std::span<const float>, std::span<const float>,
@@ -117,6 +151,11 @@ template Uncertainty DecomposeTargetQuantilesSimd(std::span<const float>, std::s
                                                   std::span<double>);
 template Uncertainty DecomposeScalarTargetSimd(std::span<const float>, EnsembleShape, double,
                                                std::span<double>);
+template void DecomposeTargetQuantilesBatch(std::span<const float>, std::span<const float>,
+                                            EnsembleShape, std::span<const double>,
+                                            std::span<const double>, std::span<Uncertainty>);
+template void DecomposeScalarTargetBatch(std::span<const float>, EnsembleShape,
+                                         std::span<const double>, std::span<Uncertainty>);
 
 template std::span<const EnsembleKernels<double>> RunnableEnsembleKernels();
 template void QuantileMeans(std::span<const double>, EnsembleShape, std::span<double>);
@@ -126,5 +165,10 @@ template Uncertainty DecomposeTargetQuantilesSimd(std::span<const double>, std::
                                                   std::span<double>);
 template Uncertainty DecomposeScalarTargetSimd(std::span<const double>, EnsembleShape, double,
                                                std::span<double>);
+template void DecomposeTargetQuantilesBatch(std::span<const double>, std::span<const double>,
+                                            EnsembleShape, std::span<const double>,
+                                            std::span<const double>, std::span<Uncertainty>);
+template void DecomposeScalarTargetBatch(std::span<const double>, EnsembleShape,
+                                         std::span<const double>, std::span<Uncertainty>);
 
 }  // namespace uper

@@ -31,6 +31,17 @@ template <typename Real>
 Uncertainty DecomposeScalarTargetSimd(std::span<const Real> theta, EnsembleShape shape,
                                       double target, std::span<double> columns);
 
+// out[b] is the decomposition of sample b: the same bits as from the functions above. theta and
+// target_theta are [samples, members, quantiles], the others [samples]. Allocates one row of
+// `quantiles` doubles.
+template <typename Real>
+void DecomposeTargetQuantilesBatch(std::span<const Real> theta, std::span<const Real> target_theta,
+                                   EnsembleShape shape, std::span<const double> rewards,
+                                   std::span<const double> discounts, std::span<Uncertainty> out);
+template <typename Real>
+void DecomposeScalarTargetBatch(std::span<const Real> theta, EnsembleShape shape,
+                                std::span<const double> targets, std::span<Uncertainty> out);
+
 // The functions above for one instruction set, without checks.
 template <typename Real>
 struct EnsembleKernels {

@@ -278,6 +278,32 @@ TYPED_TEST(EnsembleStatisticsTest, NotANumberIsNotHidden) {
   }
 }
 
+TYPED_TEST(EnsembleStatisticsTest, BatchesAreTheSamplesOneByOne) {
+  for (const EnsembleShape shape : {EnsembleShape{1, 1}, {3, 7}, {10, 51}}) {
+    const std::size_t size = shape.members * shape.quantiles;
+    const std::size_t samples = 5;
+    const auto theta = Normals<TypeParam>(samples * size, "theta");
+    const auto target = Normals<TypeParam>(samples * size, "target");
+    const auto rewards = Normals<double>(samples, "rewards");
+    const std::vector<double> discounts = {0.99, 0, 0.9, 1, 0.5};
+    std::vector<Uncertainty> pairs(samples), scalars(samples);
+    DecomposeTargetQuantilesBatch<TypeParam>(theta, target, shape, rewards, discounts, pairs);
+    DecomposeScalarTargetBatch<TypeParam>(theta, shape, rewards, scalars);
+    std::vector<double> own(shape.members), next(shape.members), columns(shape.quantiles);
+    for (std::size_t b = 0; b < samples; ++b) {
+      const auto theta_b = std::span(theta).subspan(b * size, size);
+      const auto target_b = std::span(target).subspan(b * size, size);
+      QuantileMeans<TypeParam>(theta_b, shape, own);
+      QuantileMeans<TypeParam>(target_b, shape, next);
+      EXPECT_TRUE(SameBits(
+          pairs[b], DecomposeTargetQuantilesSimd<TypeParam>(theta_b, target_b, shape, rewards[b],
+                                                            discounts[b], own, next, columns)));
+      EXPECT_TRUE(SameBits(
+          scalars[b], DecomposeScalarTargetSimd<TypeParam>(theta_b, shape, rewards[b], columns)));
+    }
+  }
+}
+
 TYPED_TEST(EnsembleStatisticsTest, ShapesAreChecked) {
   const std::vector<TypeParam> theta(6);
   std::vector<double> columns(3), means(2);
@@ -300,6 +326,27 @@ TYPED_TEST(EnsembleStatisticsTest, ShapesAreChecked) {
   EXPECT_THROW(quantiles(3, means, means), Error);
   EXPECT_THROW(quantiles(6, columns, means), Error);
   EXPECT_THROW(quantiles(6, means, columns), Error);
+}
+
+TYPED_TEST(EnsembleStatisticsTest, ShapesOfBatchesAreChecked) {
+  const std::vector<TypeParam> theta(12);
+  const EnsembleShape shape{.members = 2, .quantiles = 3};
+  const std::vector<double> two(2), three(3);
+  std::vector<Uncertainty> out(2), too_many(3);
+  const auto quantiles = [&](std::size_t count, const std::vector<double>& rewards,
+                             const std::vector<double>& discounts, std::span<Uncertainty> to) {
+    DecomposeTargetQuantilesBatch<TypeParam>(theta, std::span(theta).first(count), shape, rewards,
+                                             discounts, to);
+  };
+  EXPECT_NO_THROW(quantiles(12, two, two, out));
+  EXPECT_THROW(quantiles(6, two, two, out), Error);
+  EXPECT_THROW(quantiles(12, three, two, out), Error);
+  EXPECT_THROW(quantiles(12, two, three, out), Error);
+  EXPECT_THROW(quantiles(12, three, three, too_many), Error);
+  EXPECT_NO_THROW(DecomposeScalarTargetBatch<TypeParam>(theta, shape, two, out));
+  EXPECT_THROW(DecomposeScalarTargetBatch<TypeParam>(theta, shape, three, out), Error);
+  EXPECT_THROW(DecomposeScalarTargetBatch<TypeParam>(theta, shape, three, too_many), Error);
+  EXPECT_NO_THROW(DecomposeScalarTargetBatch<TypeParam>({}, shape, {}, {}));
 }
 
 }  // namespace
