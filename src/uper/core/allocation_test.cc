@@ -7,6 +7,7 @@
 
 #include "uper/base/replace_new_for_tests.h"
 #include "uper/core/categorical.h"
+#include "uper/core/ensemble_statistics.h"
 #include "uper/core/importance_weights.h"
 #include "uper/core/priority.h"
 #include "uper/core/quantile.h"
@@ -41,6 +42,28 @@ TEST(AllocationTest, CoreFunctionsAllocateNothing) {
         DecomposeCategoricalProducts<float>({}, atoms, 1, 0);
       }),
       0u);
+}
+
+TEST(AllocationTest, EnsembleStatisticsAllocateOneRowForABatch) {
+  constexpr EnsembleShape kShape{.members = 10, .quantiles = 51};
+  const std::vector<float> theta(4 * kShape.members * kShape.quantiles, 0.5f);
+  const auto first = std::span(theta).first(kShape.members * kShape.quantiles);
+  const std::vector<double> ones(4, 1);
+  std::vector<double> means(kShape.members), columns(kShape.quantiles);
+  std::vector<Uncertainty> out(4);
+  EXPECT_EQ(AllocationsDuring([&] {
+              QuantileMeans<float>(first, kShape, means);
+              DecomposeTargetQuantilesSimd<float>(first, first, kShape, 1, 0.99, means, means,
+                                                  columns);
+              DecomposeScalarTargetSimd<float>(first, kShape, 1, columns);
+            }),
+            0u);
+  EXPECT_EQ(AllocationsDuring([&] {
+              DecomposeTargetQuantilesBatch<float>(theta, theta, kShape, ones, ones, out);
+            }),
+            1u);
+  EXPECT_EQ(AllocationsDuring([&] { DecomposeScalarTargetBatch<float>(theta, kShape, ones, out); }),
+            1u);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "uper/nn/cpu/kernels/ensemble_statistics.h"
+#include "uper/core/ensemble_statistics.h"
 #include "uper/nn/cpu/kernels/quantile_huber.h"
 #include "uper/nn/head_values.h"
 
@@ -33,8 +33,8 @@ double ExpectedAtom(const AtomSupport& support, std::span<const float> probabili
 void MemberMeans(const LossSpec& spec, EnsembleShape shape, const SampleInputs& inputs,
                  LossScratch& scratch) {
   if (spec.head != HeadKind::kCategorical) {
-    QuantileMeans(inputs.online, shape, scratch.online_means);
-    QuantileMeans(inputs.target, shape, scratch.target_means);
+    QuantileMeans<float>(inputs.online, shape, scratch.online_means);
+    QuantileMeans<float>(inputs.target, shape, scratch.target_means);
     return;
   }
   for (std::size_t k = 0; k < shape.members; ++k) {
@@ -121,14 +121,15 @@ Uncertainty QuantileUncertainty(const LossSpec& spec, EnsembleShape shape,
   const double r_t = double{inputs.r_t};
   const double discount_t = double{inputs.discount_t};
   if (spec.target_form == TargetForm::kAtari) {
-    return DecomposeTargetQuantilesSimd(online, target, shape, r_t, discount_t,
-                                        scratch.online_means, scratch.target_means,
-                                        scratch.columns);
+    return DecomposeTargetQuantilesSimd<float>(online, target, shape, r_t, discount_t,
+                                               scratch.online_means, scratch.target_means,
+                                               scratch.columns);
   }
   double next_value = 0;
   for (const double mean : scratch.target_means) next_value += mean;
   next_value /= static_cast<double>(shape.members);
-  return DecomposeScalarTargetSimd(online, shape, r_t + discount_t * next_value, scratch.columns);
+  return DecomposeScalarTargetSimd<float>(online, shape, r_t + discount_t * next_value,
+                                          scratch.columns);
 }
 
 Uncertainty CategoricalUncertaintyOf(const LossSpec& spec, EnsembleShape shape,
@@ -151,8 +152,8 @@ Uncertainty CategoricalUncertaintyOf(const LossSpec& spec, EnsembleShape shape,
   }
   // The mean of the target must come from its quantiles, too. Quantiles spread the mass of an atom
   // over the interval below it, so means of atoms and of quantiles differ by half an atom.
-  QuantileMeans(scratch.online_quantiles, shape, scratch.online_means);
-  QuantileMeans(scratch.target_quantiles, shape, scratch.target_means);
+  QuantileMeans<float>(scratch.online_quantiles, shape, scratch.online_means);
+  QuantileMeans<float>(scratch.target_quantiles, shape, scratch.target_means);
   return QuantileUncertainty(spec, shape, inputs, scratch.online_quantiles,
                              scratch.target_quantiles, scratch);
 }
