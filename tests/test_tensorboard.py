@@ -8,14 +8,14 @@ import pytest
 from conftest import ROOT
 from tensorboard.backend.event_processing import event_accumulator, event_file_loader
 
-TEST_PROGRAM = ROOT / "build" / "release" / "train_test"
+TEST_PROGRAM = ROOT / "build" / "release" / "metrics_test"
 
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
     """A folder with metrics.csv and an event file of 100 rows, resumed at row 50."""
     folder = tmp_path_factory.mktemp("sample")
-    subprocess.run([os.environ.get("UPER_TRAIN_TEST", TEST_PROGRAM),
+    subprocess.run([os.environ.get("UPER_METRICS_TEST", TEST_PROGRAM),
                     "--gtest_filter=MetricsLogTest.WritesASampleForOtherReaders"],
                    env={**os.environ, "UPER_SAMPLE_FOLDER": str(folder)}, check=True,
                    capture_output=True, timeout=60)

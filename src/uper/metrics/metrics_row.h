@@ -94,8 +94,8 @@ struct MetricsColumn {
   std::string_view name;
   Field field;
   std::string_view doc;
-  Source source;
-  std::string_view saved_as;  // name of the source in checkpoints
+  Source source = {};
+  std::string_view saved_as = {};  // name of the source in checkpoints
 
   std::optional<double> ValueIn(const MetricsRow& row) const;
 };
