@@ -35,7 +35,10 @@ def stages(soak):
     yield "tsan", [*build("tsan", "base_test", "replay_test"), ctest("tsan", "-R", "Concurrent")]
     if soak:  # most of the library is built for it
         yield "tsan, rounds", [*build("tsan", "train_test"), ctest("tsan", "-R", "train.(Actors|TrainerResume)Test")]
-    yield "python", [["python", "-m", "pytest", "-q", "-rs", "-n", JOBS, "--dist", "loadfile", "tests",
+    yield "package", [["tools/package_venv.sh"],
+                      [".venv-package/bin/python", "-m", "pytest", "-q", "-rs", "-n", JOBS, "--dist", "loadfile",
+                       "-p", "no:cacheprovider", "tests/python"]]
+    yield "python", [["python", "-m", "pytest", "-q", "-rs", "-n", JOBS, "--dist", "loadfile", "--ignore", "tests/python", "tests",
                       *([] if soak else ["-m", "not soak"])]]
 
 

@@ -15,7 +15,7 @@
 
 namespace uper::python {
 
-// Of the description that Python writes at the beginning of a saved memory.
+// Limit of the description that Python writes at the beginning of a saved memory.
 inline constexpr std::uint64_t kMostLayoutBytes = std::uint64_t{1} << 20;
 
 // (updated, evicted, invalid).
@@ -26,8 +26,7 @@ ReplayBufferOptions BufferOptionsFrom(const nanobind::dict& options);
 
 // The verdicts; nothing if the arrays need a conversion first.
 template <typename Index>
-std::optional<Counts> SetPrioritiesOf(Index& index, ObjectLock& lock,
-                                      const nanobind::object& ids,
+std::optional<Counts> SetPrioritiesOf(Index& index, ObjectLock& lock, const nanobind::object& ids,
                                       const nanobind::object& priorities) {
   const std::optional<ArrayView> which = ExactArray(ids, "L", "Q");
   const std::optional<ArrayView> values = ExactArray(priorities, "d", "d");
@@ -43,8 +42,8 @@ std::optional<Counts> SetPrioritiesOf(Index& index, ObjectLock& lock,
   return Counts{counts.updated, counts.evicted, counts.invalid};
 }
 
-// What a memory and an index have in common: `index(self)` is a ReplayBuffer or a SlotIndex, and
-// self.lock() guards it.
+// The methods that a memory and an index have in common: `index(self)` is a ReplayBuffer or a
+// SlotIndex, and self.lock() guards it.
 template <typename Self, typename GetIndex>
 void BindIndexParts(nanobind::class_<Self>& type, GetIndex index) {
   namespace nb = nanobind;
@@ -67,19 +66,19 @@ void BindIndexParts(nanobind::class_<Self>& type, GetIndex index) {
              index(self).SetPriorityExponent(exponent);
            })
       // Into `out`, a float64 array; all ids must be live.
-      .def("read", [=](Self& self, const nb::object& ids, const nb::object& out,
-                       bool probabilities) {
-        const std::optional<ArrayView> which = ExactArray(ids, "L", "Q");
-        if (!which) throw Error(ErrorKind::kUsage, "ids must be whole numbers");
-        const auto values = which->template values<const std::uint64_t>();
-        const ArrayView to(out, values.size() * sizeof(double), true, "out");
-        const ObjectLock::Guard guard(self.lock());
-        for (const std::uint64_t id : values) self.CheckLive(id);
-        for (std::size_t i = 0; i < values.size(); ++i) {
-          to.template values<double>()[i] = probabilities ? index(self).Probability(values[i])
-                                                          : index(self).Priority(values[i]);
-        }
-      });
+      .def("read",
+           [=](Self& self, const nb::object& ids, const nb::object& out, bool probabilities) {
+             const std::optional<ArrayView> which = ExactArray(ids, "L", "Q");
+             if (!which) throw Error(ErrorKind::kUsage, "ids must be whole numbers");
+             const auto values = which->template values<const std::uint64_t>();
+             const ArrayView to(out, values.size() * sizeof(double), true, "out");
+             const ObjectLock::Guard guard(self.lock());
+             for (const std::uint64_t id : values) self.CheckLive(id);
+             for (std::size_t i = 0; i < values.size(); ++i) {
+               to.template values<double>()[i] = probabilities ? index(self).Probability(values[i])
+                                                               : index(self).Priority(values[i]);
+             }
+           });
 }
 
 // The same for a ring of ids.

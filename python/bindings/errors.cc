@@ -8,7 +8,8 @@
 namespace uper::python {
 namespace {
 
-// A broken contract names our source: "file.cc:12: check failed: condition: why". Users get the why.
+// A broken contract names our source: "file.cc:12: check failed: condition: why". Users get the
+// why.
 std::string WithoutSource(const std::string& message) {
   constexpr std::string_view kMark = ": check failed: ";
   const std::size_t mark = message.find(kMark);

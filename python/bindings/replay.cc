@@ -30,8 +30,8 @@ std::span<const std::byte> BytesOf(const nb::bytes& bytes) {
   return {static_cast<const std::byte*>(bytes.data()), bytes.size()};
 }
 
-// The replay memory behind uper.Replay and uper.FrameReplay. Python gives arrays that fit, or it is
-// asked to convert them.
+// The replay memory behind uper.Replay and uper.FrameReplay. If Python's arrays do not fit, the
+// methods return nothing, and Python converts them.
 class Memory {
  public:
   Memory(const nb::list& fields, const StepReplayOptions& options, bool folds_steps,
@@ -83,8 +83,8 @@ class Memory {
       given = ExactArray(priorities, "d", "d");
       if (!given) return std::nullopt;
     }
-    const std::span<const double> values = given ? given->values<const double>()
-                                                 : std::span<const double>();
+    const std::span<const double> values =
+        given ? given->values<const double>() : std::span<const double>();
     if (given && values.size() != collected.count) {
       throw Error(ErrorKind::kUsage, "there are " + std::to_string(values.size()) +
                                          " priorities for " + std::to_string(collected.count) +
@@ -104,9 +104,8 @@ class Memory {
     if (replay().size() == 0) {
       throw Error(ErrorKind::kUsage, "the replay memory is empty: add transitions before sample()");
     }
-    const WeightOptions options{
-        .importance_exponent = importance_exponent,
-        .normalization = static_cast<WeightNormalization>(normalization)};
+    const WeightOptions options{.importance_exponent = importance_exponent,
+                                .normalization = static_cast<WeightNormalization>(normalization)};
     const auto draw = [&] { replay().Sample(options, arrays.sample, arrays.batch); };
     arrays.bytes >= kBytesWorthReleasing ? Released(draw) : draw();
   }
@@ -133,7 +132,7 @@ class Memory {
     const ObjectLock::Guard guard(lock_);
     const UpdateCounts counts =
         component_store().Set(buffer(), id_values, values.values<const Components>(),
-                                  RuleFrom(rule), {.aleatoric_floor = floor, .cap = cap});
+                              RuleFrom(rule), {.aleatoric_floor = floor, .cap = cap});
     return Counts{counts.updated, counts.evicted, counts.invalid};
   }
 
@@ -142,7 +141,7 @@ class Memory {
     UpdateCounts counts;
     Released([&] {
       counts = component_store().Derive(buffer(), RuleFrom(rule),
-                                            {.aleatoric_floor = floor, .cap = cap});
+                                        {.aleatoric_floor = floor, .cap = cap});
     });
     return {counts.updated, counts.evicted, counts.invalid};
   }
@@ -198,13 +197,10 @@ class Memory {
     steps().Reset(rows, pointers.data);
   }
 
-  std::tuple<std::uint64_t, std::size_t> Step(const nb::object& environments,
-                                              const nb::tuple& step_arrays,
-                                              const nb::object& rewards,
-                                              const nb::tuple& observations,
-                                              const nb::object& terminated,
-                                              const nb::object& truncated,
-                                              const nb::object& final_observations, int autoreset) {
+  std::tuple<std::uint64_t, std::size_t> Step(
+      const nb::object& environments, const nb::tuple& step_arrays, const nb::object& rewards,
+      const nb::tuple& observations, const nb::object& terminated, const nb::object& truncated,
+      const nb::object& final_observations, int autoreset) {
     const std::vector<std::size_t> rows = Environments(environments);
     const std::size_t n = rows.size();
     std::vector<std::size_t> step_bytes;
@@ -219,16 +215,16 @@ class Memory {
     const ArrayView ended(terminated, n, false, "terminated");
     const ArrayView cut(truncated, n, false, "truncated");
     const ObjectLock::Guard guard(lock_);
-    const AddedTransitions added = steps().Step(
-        {.environments = rows,
-         .steps = steps_data.data,
-         .rewards = reward.values<const double>().data(),
-         .terminated = ended.values<const std::uint8_t>().data(),
-         .truncated = cut.values<const std::uint8_t>().data(),
-         .observations = seen.data,
-         .final_observations = last ? std::span<const std::byte* const>(last->data)
-                                    : std::span<const std::byte* const>(),
-         .autoreset = static_cast<Autoreset>(autoreset)});
+    const AddedTransitions added =
+        steps().Step({.environments = rows,
+                      .steps = steps_data.data,
+                      .rewards = reward.values<const double>().data(),
+                      .terminated = ended.values<const std::uint8_t>().data(),
+                      .truncated = cut.values<const std::uint8_t>().data(),
+                      .observations = seen.data,
+                      .final_observations = last ? std::span<const std::byte* const>(last->data)
+                                                 : std::span<const std::byte* const>(),
+                      .autoreset = static_cast<Autoreset>(autoreset)});
     return {added.first_id, added.count};
   }
 
@@ -370,10 +366,9 @@ class Memory {
     std::vector<std::uint8_t> seen(options_.environments);
     for (const std::uint64_t environment : view->values<const std::uint64_t>()) {
       if (environment >= options_.environments || seen[environment]++ != 0) {
-        throw Error(ErrorKind::kUsage,
-                    "env_ids: " + std::to_string(environment) +
-                        " is named twice, or not below num_envs = " +
-                        std::to_string(options_.environments));
+        throw Error(ErrorKind::kUsage, "env_ids: " + std::to_string(environment) +
+                                           " is named twice, or not below num_envs = " +
+                                           std::to_string(options_.environments));
       }
       rows.push_back(environment);
     }
@@ -446,11 +441,11 @@ StepReplayOptions OptionsFrom(const nb::dict& options) {
                                 .probability = nb::cast<double>(options["mask_probability"])};
   result.replay.keep_components = nb::cast<bool>(options["keep_components"]);
   if (options.contains("frame_bytes")) {
-    result.replay.frames = FrameStoreOptions{
-        .capacity = result.replay.replay.buffer.capacity,
-        .frame_bytes = nb::cast<std::size_t>(options["frame_bytes"]),
-        .stack_depth = nb::cast<std::size_t>(options["stack"]),
-        .frame_capacity = nb::cast<std::size_t>(options["frame_capacity"])};
+    result.replay.frames =
+        FrameStoreOptions{.capacity = result.replay.replay.buffer.capacity,
+                          .frame_bytes = nb::cast<std::size_t>(options["frame_bytes"]),
+                          .stack_depth = nb::cast<std::size_t>(options["stack"]),
+                          .frame_capacity = nb::cast<std::size_t>(options["frame_capacity"])};
   }
   if (options.contains("steps")) {
     const auto indices = [&](const char* key) {

@@ -22,8 +22,8 @@ constexpr std::size_t kFields = 7;  // of struct Uncertainty
 // The arrays of one call. Python has checked shapes and types.
 template <typename Real>
 struct Call {
-  std::span<const Real> online;   // [batch, member, quantile]
-  std::span<const Real> target;   // the same, or empty: a scalar target
+  std::span<const Real> online;    // [batch, member, quantile]
+  std::span<const Real> target;    // the same, or empty: a scalar target
   std::span<const double> reward;  // [batch]; of a scalar target: the target itself
   std::span<const double> discount;
   EnsembleShape shape;
@@ -94,8 +94,9 @@ void DecomposeInto(const nb::object& online, const nb::object& target, const nb:
     const std::vector<Uncertainty> found = Decompose(call);
     for (std::size_t b = 0; b < found.size(); ++b) {
       const Uncertainty& u = found[b];
-      const double row[kFields] = {u.mean,  u.epistemic,   u.aleatoric, u.target_distance_sq,
-                                   u.epistemic_delta, u.total, u.total_delta};
+      const double row[kFields] = {
+          u.mean,  u.epistemic,  u.aleatoric, u.target_distance_sq, u.epistemic_delta,
+          u.total, u.total_delta};
       for (std::size_t f = 0; f < kFields; ++f) to[f * batch + b] = row[f];
     }
   });
@@ -139,7 +140,9 @@ nb::dict PriorityRules() {
   nb::dict rules;
   for (const PriorityRule rule : AllPriorityRules()) {
     const PriorityRuleInfo& info = InfoOf(rule);
-    if (info.for_networks()) rules[nb::str(info.name.data(), info.name.size())] = nb::str(info.formula.data(), info.formula.size());
+    if (info.for_networks())
+      rules[nb::str(info.name.data(), info.name.size())] =
+          nb::str(info.formula.data(), info.formula.size());
   }
   return rules;
 }

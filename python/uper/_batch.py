@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Batch(Mapping[str, Any]):
-    """What `Replay.sample()` returns: one array per field, by attribute or by key, and for each row
+    """A batch of `Replay.sample()`: one array per field, by attribute or by key, and for each row
 
     - `ids` (uint64): for `set_priorities()`,
     - `probabilities` (float64): of that draw, exactly,

@@ -1,4 +1,4 @@
-"""What works here and what does not."""
+"""The state of this installation."""
 
 from __future__ import annotations
 

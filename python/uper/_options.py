@@ -19,7 +19,7 @@ AUTORESETS = {"next_step": 0, "same_step": 1, "disabled": 2}
 
 
 class UpdateCounts(NamedTuple):
-    """What `set_priorities()` did with its entries."""
+    """Counts of the entries of one `set_priorities()` by result."""
 
     updated: int
     evicted: int  # the item is gone; nothing was changed

@@ -478,7 +478,7 @@ class FrameReplay(Replay):
 
     @property
     def sample_shape(self) -> tuple[int, ...]:
-        """Of one observation in a batch."""
+        """The shape of one observation in a batch."""
         depth = (self._options["stack"],)
         return depth + self._frame_shape if self._stack_axis == 0 else self._frame_shape + depth
 

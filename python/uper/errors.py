@@ -21,7 +21,7 @@ class ResourceError(Error):
 
 
 class OutOfMemoryError(ResourceError, MemoryError):
-    """The memory that was asked for cannot be had."""
+    """The machine does not have this much memory."""
 
 
 class DiskError(ResourceError, OSError):

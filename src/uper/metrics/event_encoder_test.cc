@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "uper/base/files/crc32c.h"
 #include "uper/base/replace_new_for_tests.h"
 #include "uper/checkpoint/mutations_for_tests.h"
-#include "uper/base/files/crc32c.h"
 
 namespace uper {
 namespace {
