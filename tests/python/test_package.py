@@ -15,8 +15,8 @@ FOLDER = Path(uper.__file__).parent
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "python"
 
 
-def python(code, *arguments):
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+def python(code, folder=None):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder)
 
 
 def test_import_loads_numpy_and_little_else():
@@ -83,7 +83,7 @@ def test_the_blocks_of_the_first_page_run():
     assert result.returncode == 0, result.stderr
 
 
-def test_no_call_ends_the_process():
+def test_no_call_ends_the_process(tmp_path):
     """Wrong kinds of arguments to the inner module, which users do not call: exceptions all the same."""
     result = python("""
 import itertools, numpy as np
@@ -107,5 +107,5 @@ for thing in (memory._core, index._core, _core.Memory, _core.RingIndex):
                 except Exception:
                     pass
 print(calls)
-""")
+""", tmp_path)
     assert result.returncode == 0 and int(result.stdout) > 5000, (result.returncode, result.stderr[-500:])
