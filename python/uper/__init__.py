@@ -1,11 +1,12 @@
 """Replay of experience by uncertainty: replay memories, priorities, and the program `uper`."""
 
-from uper import _core
+from uper import _core as _core
 from uper._batch import Batch
 from uper._doctor import doctor
+from uper._frame_replay import FrameReplay
 from uper._index import IndexSample, PriorityIndex
 from uper._options import ReplayCounters, UpdateCounts
-from uper._replay import FrameReplay, Replay
+from uper._replay import Replay
 from uper._rules import PRIORITY_RULES
 from uper._uncertainty import Uncertainty, decompose, priorities
 from uper.errors import (CorruptError, DiskError, Error, InternalError, MissingDataError, NumericError,

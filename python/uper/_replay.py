@@ -17,11 +17,11 @@ from uper._options import (AUTORESETS, NORMALIZATIONS, AutoresetName, ReplayCoun
                            WeightsName, buffer_options, check_memory, choice, number, whole)
 from uper._rules import COMPONENTS, check_rule
 from uper._spaces import space_fields
+from uper._steps import StepFields, Tree, flat_fields, per_environment
 from uper.errors import CorruptError, UsageError
 
 _FORMAT = 1  # of the description in a saved memory
 _MOST_BATCH = 2**31 - 1
-Tree = Any  # an array, or a dict of arrays for Dict observations
 
 
 class Replay:
@@ -86,7 +86,7 @@ class Replay:
         self._fields = fields
         self._options = options
         self._seed = seed
-        self._steps = _StepFields.find(fields, "frame_bytes" in options)
+        self._steps = StepFields.find(fields, "frame_bytes" in options)
         core_options = options | (self._steps.options() if self._steps else {})
         check_memory(sum(field.bytes for field in fields) * options["capacity"] +
                      options.get("frame_bytes", 0) * options.get("frame_capacity", 0))
@@ -118,7 +118,7 @@ class Replay:
 
     def _converted(self, fields: Mapping[str, Any],
                    priorities: ArrayLike | None) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64] | None]:
-        fields = _flat(fields)
+        fields = flat_fields(fields)
         names = {field.name for field in self._fields}
         if missing := [field.name for field in self._fields if field.name not in fields]:
             raise UsageError(f"add() lacks the field {missing[0]!r}; this memory has {', '.join(sorted(names))}")
@@ -160,12 +160,12 @@ class Replay:
         mode = choice(autoreset, "autoreset", AUTORESETS)
         last = None if final_obs is None else steps.final_observations(final_obs, n)
         first, count = self._core.step(
-            which, steps.step_arrays(action, extra, n), _row(reward, "reward", np.float64, n),
-            steps.observations(obs, n, "obs"), _row(terminated, "terminated", np.bool_, n),
-            _row(truncated, "truncated", np.bool_, n), last, mode)
+            which, steps.step_arrays(action, extra, n), per_environment(reward, "reward", np.float64, n),
+            steps.observations(obs, n, "obs"), per_environment(terminated, "terminated", np.bool_, n),
+            per_environment(truncated, "truncated", np.bool_, n), last, mode)
         return np.arange(first, first + count, dtype=np.uint64)
 
-    def _step_fields(self) -> _StepFields:
+    def _step_fields(self) -> StepFields:
         if self._steps is None:
             raise UsageError("step() and reset() need the fields obs, action, reward, discount and next_obs (see "
                              "Replay.for_spaces); use add() for other fields")
@@ -399,238 +399,8 @@ class Replay:
         return f"<uper.{type(self).__name__}: {len(self):,} of {self.capacity:,} transitions>"
 
 
-class FrameReplay(Replay):
-    """A `Replay` for stacked pictures, which stores each picture once.
-
-    A million transitions of Atari's [4, 84, 84] observations take 7.3 GB. Observations are given and returned as whole
-    stacks. A picture that is already stored is found by its content, so any way of stacking works, and so do reset
-    observations that repeat a frame.
-
-    Args:
-        capacity: Most transitions. The oldest also leave when their frames must make room.
-        frame_shape: Of one picture, uint8.
-        stack: Pictures in an observation, 1 to 8.
-        stack_axis: Where they are in an observation: 0 for [stack, ...], -1 for [..., stack].
-        action: (shape, dtype) of an action.
-        fields: Further fields {name: (shape, dtype)}.
-        frame_capacity: Pictures in memory. The default suits episodes of at least 64 steps.
-        Other arguments: those of `Replay`.
-    """
-
-    _kind = "FrameReplay"
-
-    def __init__(self, capacity: int, frame_shape: tuple[int, ...] = (84, 84), stack: int = 4, *,
-                 stack_axis: int = 0, action: tuple[tuple[int, ...] | int, DTypeLike] = ((), np.int64),
-                 fields: Mapping[str, tuple[tuple[int, ...] | int, DTypeLike]] | None = None,
-                 frame_capacity: int | None = None, selector: SelectorName = "proportional",
-                 priority_exponent: float = 0.6, uniform_mix: float = 1e-3, stratified: bool = False,
-                 initial_priority: float = 1.0, largest_priority_decay: float = 1.0, recency: float | None = None,
-                 keep_components: bool = False, rule: str = "info_gain_delta", floor: float = 1e-10,
-                 cap: float = 100.0, members: int = 1, mask_probability: float = 1.0, n_step: int = 1,
-                 discount: float = 0.99, num_envs: int = 1, seed: int = 0) -> None:
-        parsed = parse_fields({"action": action, "reward": ((), np.float32), "discount": ((), np.float32),
-                               **(fields or {})})
-        options = self._common_options(
-            capacity=capacity, selector=selector, priority_exponent=priority_exponent, uniform_mix=uniform_mix,
-            stratified=stratified, initial_priority=initial_priority, largest_priority_decay=largest_priority_decay,
-            recency=recency, keep_components=keep_components, rule=rule, floor=floor, cap=cap, members=members,
-            mask_probability=mask_probability, n_step=n_step, discount=discount, num_envs=num_envs)
-        if stack_axis not in (0, -1):
-            raise UsageError(f"stack_axis must be 0 or -1, not {stack_axis!r}")
-        self._frame_shape = tuple(whole(side, "frame_shape", 1, 2**20) for side in frame_shape)
-        self._stack_axis = stack_axis
-        depth = whole(stack, "stack", 1, 8)
-        # Frames of unfinished transitions must stay, too.
-        unfinished = options["num_envs"] * (options["n_step"] + depth + 2)
-        default = options["capacity"] + options["capacity"] // 64 + 1024 + unfinished
-        chosen = default if frame_capacity is None else whole(frame_capacity, "frame_capacity", unfinished, 2**32 - 2)
-        options |= {"frame_bytes": int(np.prod(self._frame_shape, dtype=np.int64)), "stack": depth,
-                    "frame_capacity": chosen}
-        self._make(parsed, options, whole(seed, "seed", 0, 2**64 - 1))
-
-    @classmethod
-    def for_spaces(cls, capacity: int, observation_space: Any, action_space: Any, **options: Any) -> FrameReplay:
-        """A memory for pictures of a Box space, uint8 [stack, height, width] (or [height, width, stack] with
-        stack_axis=-1)."""
-        fields = space_fields(observation_space, action_space)
-        shape, dtype = fields.get("obs", ((), None))
-        if dtype != np.uint8 or len(shape) < 2:
-            raise UsageError("uper.FrameReplay is for pictures of type uint8, [stack, height, width]; use uper.Replay "
-                             f"for {observation_space}")
-        axis = options.get("stack_axis", 0)
-        frame = shape[1:] if axis == 0 else shape[:-1]
-        return cls(capacity, frame, shape[axis], action=fields["action"], **options)
-
-    def _make(self, fields: tuple[Field, ...], options: dict[str, Any], seed: int) -> None:
-        super()._make(fields, options, seed)
-        assert self._steps is not None
-        self._steps.stack = Field("obs", (options["stack"], *self._frame_shape), np.dtype(np.uint8))
-        self._steps.stack_axis = self._stack_axis
-
-    def _new_stacks(self, n: int) -> tuple[Any, Any]:
-        shape = (n, self._options["stack"], *self._frame_shape)
-        return np.empty(shape, np.uint8), np.empty(shape, np.uint8)
-
-    def _shown(self, arrays: dict[str, Any], stacks: tuple[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        obs, next_obs = (np.moveaxis(stack, 1, -1) if self._stack_axis == -1 else stack for stack in stacks)
-        shown = {"obs": obs, **arrays, "next_obs": next_obs}
-        return shown, shown
-
-    @property
-    def sample_shape(self) -> tuple[int, ...]:
-        """The shape of one observation in a batch."""
-        depth = (self._options["stack"],)
-        return depth + self._frame_shape if self._stack_axis == 0 else self._frame_shape + depth
-
-    @property
-    def frames_stored(self) -> int:
-        """Pictures in memory."""
-        return self._core.frames_stored()
-
-    def add_frame(self, frame: ArrayLike) -> int:
-        """Stores a picture and returns its id, for `add()`. `step()` does this by itself."""
-        given = Field("frame", self._frame_shape, np.dtype(np.uint8)).convert(frame, 1)
-        return self._core.add_frame(given)
-
-    def add(self, *, obs: ArrayLike, next_obs: ArrayLike, priorities: ArrayLike | None = None,  # type: ignore[override]
-            **fields: ArrayLike) -> NDArray[np.uint64]:
-        """Stores transitions whose observations are ids of `add_frame()`: obs and next_obs [n, stack].
-
-        An id of -1 is a picture of zeros.
-        """
-        arrays, given = self._converted(fields, priorities)
-        count = len(next(iter(arrays.values())))
-        stacks = np.empty((count, 2, self._options["stack"]), np.uint64)
-        for place, ids in enumerate((obs, next_obs)):
-            array = as_array(ids, "obs")
-            if array.dtype.kind not in "iu" or array.reshape(count, -1).shape != (count, self._options["stack"]):
-                raise UsageError(f"obs and next_obs must be frame ids [{count}, {self._options['stack']}]")
-            stacks[:, place] = array.reshape(count, -1).astype(np.int64).view(np.uint64)
-        first, count = self._core.add_stacks(arrays, given, stacks)
-        return np.arange(first, first + count, dtype=np.uint64)
-
-    def _more_layout(self) -> dict[str, Any]:
-        return {"frame_shape": self._frame_shape, "stack_axis": self._stack_axis}
-
-    def _restore_layout(self, described: dict[str, Any]) -> None:
-        self._frame_shape = tuple(described["frame_shape"])
-        self._stack_axis = described["stack_axis"]
-
-
 def _entry(uncertainty: Any, name: str) -> Any:
     """A statistic of an Uncertainty or a dict; None if it is not there."""
     if isinstance(uncertainty, Mapping):
         return uncertainty.get(name)
     return getattr(uncertainty, name, None)
-
-
-def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Dict observations as one entry per field: {"obs": {"image": x}} becomes {"obs.image": x}."""
-    flat: dict[str, Any] = {}
-    for name, value in fields.items():
-        if isinstance(value, Mapping):
-            flat |= {f"{name}.{key}": inner for key, inner in _flat(value).items()}
-        else:
-            flat[name] = value
-    return flat
-
-
-def _row(value: ArrayLike, name: str, dtype: DTypeLike, count: int) -> NDArray[Any]:
-    """One number per environment."""
-    array = np.ascontiguousarray(as_array(value, name), dtype)
-    if array.ndim == 0:
-        array = array.reshape(1)
-    if array.shape != (count,):
-        raise UsageError(f"{name} has shape {array.shape}; it must have one entry per environment: ({count},)")
-    return array
-
-
-class _StepFields:
-    """Which field is what for `step()`."""
-
-    stack: Field | None = None  # of an observation, if frames are stored
-    stack_axis = 0
-
-    def __init__(self, fields: tuple[Field, ...], names: dict[str, int], frames: bool) -> None:
-        self._fields = fields
-        self._names = names
-        self._observations = [] if frames else _named(names, "obs")
-        self._next_observations = [] if frames else [names["next_" + fields[i].name] for i in self._observations]
-        known = {*self._observations, *self._next_observations, names["reward"], names["discount"]}
-        self._step = [i for i in range(len(fields)) if i not in known]
-        self.is_tree = any("." in fields[i].name for i in range(len(fields)))
-
-    @classmethod
-    def find(cls, fields: tuple[Field, ...], frames: bool) -> _StepFields | None:
-        """None if the fields are not those of steps."""
-        names = {field.name: i for i, field in enumerate(fields)}
-        observations = _named(names, "obs")
-        numbers = all(name in names and fields[names[name]].shape == () and fields[names[name]].dtype in ("f4", "f8")
-                      for name in ("reward", "discount"))
-        pairs = all("next_" + fields[i].name in names and
-                    fields[names["next_" + fields[i].name]].bytes == fields[i].bytes for i in observations)
-        complete = numbers and pairs and bool(_named(names, "action")) and (frames or bool(observations))
-        return cls(fields, names, frames) if complete else None
-
-    def options(self) -> dict[str, Any]:
-        """For the C++ code."""
-        return {"observations": self._observations, "next_observations": self._next_observations,
-                "steps": self._step, "reward": self._names["reward"], "discount_field": self._names["discount"]}
-
-    def observations(self, obs: Tree, count: int, name: str) -> tuple[NDArray[Any], ...]:
-        """The arrays of observations, in the order of the C++ code."""
-        if self.stack is not None:
-            array = as_array(obs, name)
-            if self.stack_axis == -1 and array.ndim > 1:
-                array = np.moveaxis(array, -1, 1 if array.ndim == len(self.stack.shape) + 1 else 0)
-            return (self.stack.convert(array, count),)
-        flat = _flat({"obs": obs})
-        wanted = [self._fields[i].name for i in self._observations]
-        if set(flat) != set(wanted):
-            raise UsageError(f"{name} has {', '.join(sorted(flat))}; this memory stores {', '.join(sorted(wanted))}")
-        return tuple(self._fields[i].convert(flat[self._fields[i].name], count) for i in self._observations)
-
-    def final_observations(self, final_obs: Tree, count: int) -> tuple[NDArray[Any], ...]:
-        """Gymnasium gives an array of objects, which has None for environments that have not ended."""
-        if isinstance(final_obs, Mapping):
-            final_obs = {key: self._filled(value, f"obs.{key}") for key, value in final_obs.items()}
-        else:
-            final_obs = self._filled(final_obs, "obs")
-        return self.observations(final_obs, count, "final_obs")
-
-    def _filled(self, value: Any, name: str) -> Any:
-        if not (isinstance(value, np.ndarray) and value.dtype == object):
-            return value
-        present = [entry for entry in value if entry is not None]
-        if present and isinstance(present[0], Mapping):
-            return {key: self._filled(np.array([None if entry is None else entry[key] for entry in value] + [None],
-                                               object)[:-1], f"{name}.{key}") for key in present[0]}
-        empty = np.zeros_like(np.asarray(present[0])) if present else np.zeros(self._shape_of(name))
-        return np.stack([empty if entry is None else np.asarray(entry) for entry in value])
-
-    def _shape_of(self, name: str) -> tuple[int, ...]:
-        return self.stack.shape if self.stack is not None else self._fields[self._names[name]].shape
-
-    def step_arrays(self, action: Any, extra: Mapping[str, Any], count: int) -> tuple[NDArray[Any], ...]:
-        """The action and further fields of a step, in the order of the C++ code."""
-        flat = _flat({"action": action, **extra})
-        wanted = [self._fields[i].name for i in self._step]
-        if set(flat) != set(wanted):
-            raise UsageError(f"step() got {', '.join(sorted(flat))}; this memory stores {', '.join(sorted(wanted))}")
-        return tuple(self._fields[i].convert(flat[self._fields[i].name], count) for i in self._step)
-
-    def tree(self, arrays: dict[str, Any]) -> dict[str, Any]:
-        """The arrays of a batch with dict observations joined."""
-        tree: dict[str, Any] = {}
-        for name, array in arrays.items():
-            *path, last = name.split(".")
-            place = tree
-            for part in path:
-                place = place.setdefault(part, {})
-            place[last] = array
-        return tree
-
-
-def _named(names: dict[str, int], name: str) -> list[int]:
-    """The fields of this name, or of the entries of a dict of this name."""
-    return [i for full, i in names.items() if full == name or full.startswith(name + ".")]
