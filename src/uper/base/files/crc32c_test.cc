@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace uper {
+namespace uper::crc32c_test {
 namespace {
 
 // The definition, bit by bit.
@@ -38,4 +38,4 @@ TEST(Crc32cTest, EveryLengthAndSplit) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::crc32c_test

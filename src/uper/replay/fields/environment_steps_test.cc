@@ -7,7 +7,7 @@
 
 #include "uper/base/random.h"
 
-namespace uper {
+namespace uper::environment_steps_test {
 namespace {
 
 double Number(std::byte byte) { return static_cast<double>(byte); }
@@ -148,4 +148,4 @@ TEST(EnvironmentStepsTest, SavedStepsContinue) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::environment_steps_test

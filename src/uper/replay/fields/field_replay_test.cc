@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace uper {
+namespace uper::field_replay_test {
 namespace {
 
 // Fields of 8 and 3 bytes: the number of the transition, and three copies of its lowest byte.
@@ -167,4 +167,4 @@ TEST(FieldReplayTest, ComponentsGiveThePriorities) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::field_replay_test

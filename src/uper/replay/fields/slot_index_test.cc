@@ -8,7 +8,7 @@
 
 #include "uper/replay/replay_for_tests.h"
 
-namespace uper {
+namespace uper::slot_index_test {
 namespace {
 
 SlotIndex MakeIndex(std::size_t capacity, double mix) {
@@ -79,4 +79,4 @@ TEST(SlotIndexTest, DrawsHaveTheStatedProbabilities) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::slot_index_test

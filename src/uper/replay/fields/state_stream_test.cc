@@ -8,7 +8,7 @@
 
 #include "uper/base/error.h"
 
-namespace uper {
+namespace uper::state_stream_test {
 namespace {
 
 std::span<const std::byte> BytesOf(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -104,4 +104,4 @@ TEST(StateStreamTest, Files) {
 }
 
 }  // namespace
-}  // namespace uper
+}  // namespace uper::state_stream_test
