@@ -19,11 +19,8 @@ def why_missing() -> str | None:
 
 
 def main() -> int:
-    """Runs `uper bench peers` and, without a program, `uper doctor`; hands everything else to the program."""
+    """Hands the arguments to the program. Without a program only `doctor` and `--version` work."""
     arguments = sys.argv[1:]
-    if arguments[:2] == ["bench", "peers"]:
-        from uper.bench import main as bench
-        return bench(arguments[1:])
     missing = why_missing()
     if missing is None:
         sys.stdout.flush()

@@ -17,7 +17,8 @@ from torch import Tensor
 from uper._batch import Batch
 from uper._fields import as_ids, as_priorities
 from uper._options import NORMALIZATIONS, UpdateCounts, WeightsName, choice, number, whole
-from uper._replay import FrameReplay, Replay
+from uper._frame_replay import FrameReplay
+from uper._replay import Replay
 from uper.errors import OutOfMemoryError, UsageError
 
 _REPLAY_OPTIONS = ("selector", "priority_exponent", "uniform_mix", "stratified", "initial_priority",
